@@ -1,0 +1,96 @@
+# make demo, make test, make lint, make sanitize: each sets itself up in .venv from Python 3.11+ and
+# a C++17 compiler, once; the files .venv/stamp-* remember what is done and what it was made from.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Before a command that looks for cmake or ninja: those of .venv, without activating it.
+WITH_TOOLS := PATH="$(CURDIR)/$(BIN):$$PATH"
+
+# Nothing of the caller's environment may decide what is imported or which tests run.
+unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONWARNINGS PYTHONOPTIMIZE PYTHONSAFEPATH
+unexport VIRTUAL_ENV CONDA_PREFIX PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
+unexport PYTEST_ADDOPTS PYTEST_PLUGINS MYPYPATH CMAKE_GENERATOR CMAKE_BUILD_TYPE
+
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+# --no-build-isolation: the build tools of .venv are the pinned ones, and builds are incremental.
+INSTALL_PACKAGE := $(WITH_TOOLS) $(PIP_INSTALL) --no-build-isolation
+NATIVE_SOURCES := $(shell find csrc -name '*.cpp' -o -name '*.h' -o -name '*.metal')
+# What a build of the extension depends on besides its sources.
+BUILD_FILES := pyproject.toml constraints.txt CMakeLists.txt
+
+CTEST = $(BIN)/ctest --test-dir $(1) --output-on-failure --no-tests=error
+BUILD_CPP_TESTS = $(WITH_TOOLS) $(BIN)/cmake -S . -B $(1) -G Ninja $(2) -DTORCHGBDT_BUILD_PYTHON=OFF \
+	-DTORCHGBDT_BUILD_TESTS=ON -DTORCHGBDT_WARNINGS_AS_ERRORS=ON >$(1).log \
+	&& $(BIN)/cmake --build $(1)
+
+.PHONY: help demo test lint format types contracts test-cpp test-python sanitize clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
+
+demo: $(VENV)/stamp-native ## train on 336,776 flights; prints metrics, writes the model and a plot
+	$(BIN)/python demo/flights.py $(DEMO_OPTIONS)
+
+test: lint types contracts test-cpp test-python ## the whole test suite
+
+lint: $(VENV)/stamp-dev ## style: ruff and clang-format
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	find csrc -name '*.cpp' -o -name '*.h' -o -name '*.metal' | xargs $(BIN)/clang-format --dry-run -Werror
+
+format: $(VENV)/stamp-dev ## rewrite the sources in that style
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	find csrc -name '*.cpp' -o -name '*.h' -o -name '*.metal' | xargs $(BIN)/clang-format -i
+
+types: $(VENV)/stamp-dev ## mypy
+	$(BIN)/mypy
+
+contracts: $(VENV)/stamp-dev ## who may import whom
+	$(BIN)/lint-imports --no-logo
+
+test-cpp: $(VENV)/stamp-dev ## C++ tests; they need no Python and no GPU
+	@mkdir -p build
+	$(call BUILD_CPP_TESTS,build/cpp-tests,)
+	$(call CTEST,build/cpp-tests)
+
+test-python: $(VENV)/stamp-dev $(VENV)/stamp-native ## Python tests; PYTEST_OPTIONS="..." adds options
+	$(BIN)/python -m pytest -n 2 $(PYTEST_OPTIONS)
+
+sanitize: $(VENV)/stamp-dev ## C++ tests under ASan and UBSan, then under TSan
+	@mkdir -p build
+	$(call BUILD_CPP_TESTS,build/cpp-asan,-DCMAKE_BUILD_TYPE=RelWithDebInfo -DTORCHGBDT_SANITIZERS=address$(COMMA)undefined)
+	$(call CTEST,build/cpp-asan)
+	$(call BUILD_CPP_TESTS,build/cpp-tsan,-DCMAKE_BUILD_TYPE=RelWithDebInfo -DTORCHGBDT_SANITIZERS=thread)
+	$(call CTEST,build/cpp-tsan)
+
+clean: ## remove .venv, builds and caches
+	rm -rf $(VENV) build demo/out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find torchgbdt tests demo -name __pycache__ -type d -prune -exec rm -rf {} +
+
+COMMA := ,
+
+# ------------------------------------------------------------------------------------------ set-up
+
+$(VENV)/stamp-venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "torchgbdt needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# What the demo needs: the package, editable, with its run-time dependencies, and its build tools.
+$(VENV)/stamp-run: $(VENV)/stamp-venv $(BUILD_FILES)
+	@echo "Installing PyTorch and the other pinned dependencies into $(VENV): a few minutes, once."
+	$(PIP_INSTALL) scikit-build-core nanobind cmake ninja
+	$(INSTALL_PACKAGE) --editable ".[plot,data]"
+	@touch $@
+
+# Compiles again, incrementally, when a native source changed.
+$(VENV)/stamp-native: $(VENV)/stamp-run $(NATIVE_SOURCES)
+	$(INSTALL_PACKAGE) --no-deps --editable .
+	@touch $@
+
+$(VENV)/stamp-dev: $(VENV)/stamp-run
+	$(INSTALL_PACKAGE) --editable ".[dev,plot,data]"
+	@touch $@
