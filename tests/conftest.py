@@ -1,0 +1,59 @@
+"""What every test may use: hypothesis profiles, and a loud way to need a backend."""
+
+from collections.abc import Callable
+
+import hypothesis
+import pytest
+
+# "fast" runs with every `make test`: the same examples each time, so that a red run stays red.
+# "slow" searches: pytest --hypothesis-profile=slow; it prints what reproduces a failure.
+hypothesis.settings.register_profile(
+    "fast", max_examples=25, derandomize=True, database=None, deadline=None
+)
+hypothesis.settings.register_profile("slow", max_examples=1000, print_blob=True, deadline=None)
+hypothesis.settings.load_profile("fast")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--require-backend",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="fail, instead of skipping, where a test needs backend NAME and it cannot run here",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    required = config.getoption("--require-backend")
+    if required:
+        from torchgbdt.backends import available
+
+        unknown = sorted(set(required) - set(available()))
+        if unknown:
+            raise pytest.UsageError(
+                f"--require-backend: no backend is called {', '.join(unknown)}; "
+                f"there are {', '.join(available())}"
+            )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("mps") is not None:
+        _need_backend(item.config, "mps")
+
+
+@pytest.fixture(scope="session")
+def need_backend(pytestconfig: pytest.Config) -> Callable[[str], None]:
+    """Skip a test whose backend cannot run here; fail it if --require-backend names that backend."""
+    return lambda name: _need_backend(pytestconfig, name)
+
+
+def _need_backend(config: pytest.Config, name: str) -> None:
+    from torchgbdt.backends import available
+
+    reason = available().get(name, "it is not built yet")
+    if reason is None:
+        return
+    if name in config.getoption("--require-backend"):
+        pytest.fail(f"backend {name!r} is required and cannot run here: {reason}", pytrace=False)
+    pytest.skip(f"backend {name!r} cannot run here: {reason}")
