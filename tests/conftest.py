@@ -44,7 +44,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def need_backend(pytestconfig: pytest.Config) -> Callable[[str], None]:
-    """Skip a test whose backend cannot run here; fail it if --require-backend names that backend."""
+    """Skip where a backend cannot run here; fail instead if --require-backend names it."""
     return lambda name: _need_backend(pytestconfig, name)
 
 

@@ -1,4 +1,4 @@
-"""Gradient-boosted decision trees on PyTorch tensors: the same model, bit for bit, on every backend.
+"""Gradient-boosted decision trees on PyTorch tensors, the same model bit for bit on every backend.
 
 Public names load on first use (PEP 562), so that ``import torchgbdt.core`` works without torch and
 ``import torchgbdt`` costs nothing.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
-# Public name -> the module it comes from and its name there; None where the module is what is meant.
+# Public name -> the module it comes from and its name there; None where the module itself is meant.
 _EXPORTS: dict[str, tuple[str, str | None]] = {
     "Dataset": ("torchgbdt.torch_api.dataset", "Dataset"),
     "Model": ("torchgbdt.torch_api.model", "Model"),
