@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -15,7 +16,7 @@ BLUE, ORANGE, GREEN, GREY, PALE, INK = (
     "#eceef1",
     "#22262b",
 )
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.size": 10.5,
     "text.color": INK,
     "axes.labelcolor": GREY,
