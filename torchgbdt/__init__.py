@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torchgbdt import backends as backends
     from torchgbdt.core import errors as errors
-    from torchgbdt.core.trainer import TrainerState as TrainerState
+    from torchgbdt.core.states import TrainerState as TrainerState
     from torchgbdt.torch_api import callbacks as callbacks
     from torchgbdt.torch_api.dataset import Dataset as Dataset
     from torchgbdt.torch_api.model import Model as Model
@@ -25,7 +25,7 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
     "Dataset": ("torchgbdt.torch_api.dataset", "Dataset"),
     "Model": ("torchgbdt.torch_api.model", "Model"),
     "Trainer": ("torchgbdt.torch_api.trainer", "Trainer"),
-    "TrainerState": ("torchgbdt.core.trainer", "TrainerState"),
+    "TrainerState": ("torchgbdt.core.states", "TrainerState"),
     "backends": ("torchgbdt.backends", None),
     "callbacks": ("torchgbdt.torch_api.callbacks", None),
     "errors": ("torchgbdt.core.errors", None),
