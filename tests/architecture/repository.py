@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE_FOLDERS = ("torchgbdt", "csrc", "tests", "demo", "benchmarks")
 SOURCE_SUFFIXES = {".py", ".pyi", ".cpp", ".h", ".metal"}
 TEXT_SUFFIXES = SOURCE_SUFFIXES | {".md", ".toml", ".txt", ".json", ".yaml", ".yml", ".ipynb", ""}
-NOT_OURS = {".git", ".venv", "build", "dist", "out"}
+NOT_OURS = {".git", ".venv", ".hypothesis", ".coverage", "build", "dist", "out"}
 
 
 def source_files() -> Iterator[Path]:
@@ -24,9 +24,9 @@ def _files_below(folder: Path, suffixes: set[str]) -> Iterator[Path]:
     if not folder.is_dir():
         return
     for path in sorted(folder.iterdir()):
+        if path.name in NOT_OURS or path.name.endswith(("_cache", ".egg-info", "__pycache__")):
+            continue
         if path.is_dir() and not path.is_symlink():
-            cache = path.name.endswith(("_cache", ".egg-info")) or path.name == "__pycache__"
-            if path.name not in NOT_OURS and not cache:
-                yield from _files_below(path, suffixes)
+            yield from _files_below(path, suffixes)
         elif path.suffix in suffixes and path.is_file():
             yield path
