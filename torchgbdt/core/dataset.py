@@ -1,0 +1,258 @@
+"""A data set after quantization: bins, thresholds, labels and weights of the rows that count.
+
+Rows of weight zero are dropped at the door: they get no bin, no id, no sample and no count. What is
+left is numbered in input order. ``subset`` shares the thresholds, so folds are binned once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from torchgbdt.core.arrays import (
+    BIN_DTYPE,
+    MAX_ROWS,
+    AnyArray,
+    BinArray,
+    Float32Array,
+    Int64Array,
+)
+from torchgbdt.core.binning import BinThresholds, fit_thresholds
+from torchgbdt.core.communicator import SINGLE_RANK, Communicator
+from torchgbdt.core.errors import InvalidDataError
+from torchgbdt.core.feature_source import FeatureSource
+from torchgbdt.core.fixed_point import flush_subnormals
+from torchgbdt.core.settings import BinningSettings
+
+BinFeatures: TypeAlias = Callable[[FeatureSource, Int64Array | None, BinThresholds, BinArray], None]
+"""``ComputeBackend.bin_features``: source, kept rows, thresholds, bins (OUT)."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Binned rows of one rank.
+
+    Attributes
+    ----------
+    bins : uint8, (n_rows, n_features), C order.
+    labels : float64 or float32, (n_rows,); None for data that is only predicted on.
+    weights : float32 > 0, (n_rows,); None if no sample_weight was given.
+    kept_rows : int64, (n_rows,), the input row of each row; None if every input row counts.
+    n_input_rows : rows the user passed, before rows of weight zero were dropped.
+    """
+
+    bins: BinArray
+    thresholds: BinThresholds
+    labels: AnyArray | None
+    weights: Float32Array | None
+    kept_rows: Int64Array | None
+    n_input_rows: int
+    settings: BinningSettings
+    feature_names: tuple[str, ...] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that count."""
+        return int(self.bins.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Columns of X."""
+        return self.thresholds.n_features
+
+    def of_kept_rows(self, per_input_row: AnyArray) -> AnyArray:
+        """The entries of a per-input-row array that belong to rows that count."""
+        return per_input_row if self.kept_rows is None else per_input_row[self.kept_rows]
+
+    def subset(self, rows: AnyArray) -> "Dataset":
+        """Rows of this data set, in the given order, with the same thresholds.
+
+        Parameters
+        ----------
+        rows : integers, input rows in 0..n_input_rows - 1, repeats allowed; or bool, one per
+            input row. IN.
+
+        Raises
+        ------
+        InvalidDataError : no rows, an index out of range, or another dtype.
+        """
+        chosen = _check_subset_rows(rows, self.n_input_rows)
+        position, kept = chosen, None
+        if self.kept_rows is not None:
+            position_of_input = np.full(self.n_input_rows, -1, np.int64)
+            position_of_input[self.kept_rows] = np.arange(self.n_rows)
+            kept = np.flatnonzero(position_of_input[chosen] >= 0)
+            position = position_of_input[chosen][kept]
+        if position.size == 0:
+            raise InvalidDataError("rows selects no row with a positive weight; select some.")
+        return replace(
+            self,
+            bins=self.bins[position],
+            labels=None if self.labels is None else self.labels[position],
+            weights=None if self.weights is None else self.weights[position],
+            kept_rows=kept,
+            n_input_rows=int(chosen.size),
+        )
+
+
+def quantize(
+    source: FeatureSource,
+    labels: AnyArray | None,
+    weights: Float32Array | None,
+    settings: BinningSettings,
+    bin_features: BinFeatures,
+    *,
+    feature_names: tuple[str, ...] | None = None,
+    thresholds: BinThresholds | None = None,
+    communicator: Communicator = SINGLE_RANK,
+) -> Dataset:
+    """Quantize the features of X into bins.
+
+    Parameters
+    ----------
+    source : X of this rank.
+    labels : checked by ``check_labels``, one per input row. IN.
+    weights : checked by ``check_weights``, one per input row. IN.
+    bin_features : the backend's kernel.
+    thresholds : those of the training data, for data that is evaluated; None to fit them.
+    communicator : the ranks whose rows together are the data set.
+
+    Raises
+    ------
+    InvalidDataError : no row with a positive weight on any rank, or more than 2^32 of them.
+    """
+    kept_rows = None
+    if weights is not None and not np.all(weights > 0):
+        kept_rows = np.flatnonzero(weights > 0)
+        weights = weights[kept_rows]
+        labels = None if labels is None else labels[kept_rows]
+    n_rows = source.n_rows if kept_rows is None else int(kept_rows.size)
+    if thresholds is None:
+        first_row_id = _first_row_id(n_rows, communicator)
+        thresholds = fit_thresholds(
+            source, kept_rows, first_row_id, weights, settings, communicator
+        )
+    bins = np.empty((n_rows, source.n_features), BIN_DTYPE)
+    bin_features(source, kept_rows, thresholds, bins)
+    return Dataset(
+        bins, thresholds, labels, weights, kept_rows, source.n_rows, settings, feature_names
+    )
+
+
+def check_labels(labels: AnyArray, n_rows: int, name: str = "y") -> AnyArray:
+    """Labels of a regression as float32 (where that is what came in) or float64, flushed.
+
+    Parameters
+    ----------
+    labels : real numbers, (n_rows,) or (n_rows, 1). IN.
+
+    Raises
+    ------
+    InvalidDataError : wrong length or shape, text or complex labels, NaN, infinite or beyond
+        float32.
+    """
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    _check_vector(labels, n_rows, name)
+    result = labels.astype(np.float32 if labels.dtype == np.float32 else np.float64)
+    if not np.isfinite(result).all():
+        row = int(np.flatnonzero(~np.isfinite(result))[0])
+        raise InvalidDataError(
+            f"{name} has {result[row]} in row {row}; every target must be finite. "
+            f"Drop such rows, or impute them."
+        )
+    largest = np.abs(result).max(initial=0)
+    if largest > np.finfo(np.float32).max:
+        raise InvalidDataError(
+            f"{name} has a value of magnitude {largest:g}; targets must lie within float32 "
+            f"(3.4e38). Scale {name}."
+        )
+    return np.where(flush_subnormals(result) == 0, np.zeros(1, result.dtype), result)
+
+
+def check_weights(weights: AnyArray, n_rows: int, name: str = "sample_weight") -> Float32Array:
+    """Weights as float32, flushed: one below 2^-126 counts as zero.
+
+    Raises
+    ------
+    InvalidDataError : wrong length or shape, not real numbers, NaN, infinite, negative, beyond
+        float32, or all zero.
+    """
+    _check_vector(weights, n_rows, name)
+    given = weights.astype(np.float64)
+    bad = ~(np.isfinite(given) & (given >= 0))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise InvalidDataError(
+            f"{name} has {given[row]} in row {row}; weights must be finite and >= 0. "
+            f"Use 0 to leave a row out."
+        )
+    result = flush_subnormals(given)
+    if np.isinf(result).any():
+        raise InvalidDataError(
+            f"{name} has {given.max():g}; weights must lie within float32 (3.4e38). Scale them."
+        )
+    if not (result > 0).any():
+        raise InvalidDataError(f"{name} is zero in every row; at least one row must count.")
+    return result
+
+
+def check_margins(margins: AnyArray, n_rows: int, name: str = "base_margin") -> Float32Array:
+    """Per-row margins as float32, flushed, (n_rows,).
+
+    Raises
+    ------
+    InvalidDataError : wrong length or shape, not real numbers, NaN or not finite in float32.
+    """
+    if margins.ndim == 2 and margins.shape[1] == 1:
+        margins = margins[:, 0]
+    _check_vector(margins, n_rows, name)
+    result = flush_subnormals(margins)
+    if not np.isfinite(result).all():
+        row = int(np.flatnonzero(~np.isfinite(result))[0])
+        raise InvalidDataError(
+            f"{name} has {margins[row]} in row {row}; margins must be finite in float32."
+        )
+    return result
+
+
+def _check_vector(values: AnyArray, n_rows: int, name: str) -> None:
+    if values.dtype.kind not in "biuf":
+        raise InvalidDataError(
+            f"{name} has dtype {values.dtype}; it must hold real numbers. Encode it first."
+        )
+    if values.shape != (n_rows,):
+        raise InvalidDataError(
+            f"{name} has shape {tuple(values.shape)}; X has {n_rows} rows, so ({n_rows},) is "
+            f"expected."
+        )
+
+
+def _check_subset_rows(rows: AnyArray, n_input_rows: int) -> Int64Array:
+    if rows.ndim != 1 or rows.dtype.kind not in "biu":
+        raise InvalidDataError(
+            f"rows must be a 1-D array of integers or bools; found dtype {rows.dtype}, shape "
+            f"{tuple(rows.shape)}."
+        )
+    if rows.dtype.kind == "b":
+        if rows.size != n_input_rows:
+            raise InvalidDataError(
+                f"rows is a mask of {rows.size} entries; the data set has {n_input_rows} rows."
+            )
+        return np.flatnonzero(rows)
+    if rows.size and (rows.min() < 0 or rows.max() >= n_input_rows):
+        raise InvalidDataError(
+            f"rows must lie in 0..{n_input_rows - 1}; found {rows.min()}..{rows.max()}."
+        )
+    return rows.astype(np.int64)
+
+
+def _first_row_id(n_rows: int, communicator: Communicator) -> int:
+    """Global id of this rank's first row: ranks number their rows one after another."""
+    counts = [int(part[0]) for part in communicator.gather(np.array([n_rows], np.int64))]
+    if sum(counts) == 0:
+        raise InvalidDataError("no row has a positive weight; nothing can be trained on.")
+    if sum(counts) > MAX_ROWS:
+        raise InvalidDataError(f"{sum(counts)} rows; at most 2^32 can be trained on.")
+    return sum(counts[: communicator.rank])

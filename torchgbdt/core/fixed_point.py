@@ -1,0 +1,147 @@
+"""Fixed point: how float32 gradients become integers whose sums have no order.
+
+    q = round_half_even(g * 2^s),   s = min(bits - e, 120),   max|g| = m * 2^e, 1/2 <= m < 1
+
+Multiplying by a power of two is exact, so q is the same integer on every device, and every sum of
+q is the same whatever the order, the threads or the ranks (design: numerics contract 2.2-2.4).
+"""
+
+from fractions import Fraction
+
+import numpy as np
+
+from torchgbdt.core.arrays import (
+    FIXED_DTYPE,
+    SMALLEST_NORMAL,
+    SUM_DTYPE,
+    AnyArray,
+    Float32Array,
+    Float64Array,
+    Int32Array,
+    Int64Array,
+)
+
+GRADIENT_BITS = 30
+"""|q| <= 2^30: the sum of 2^32 rows stays below 2^62."""
+
+HESSIAN_BITS = 29
+"""One bit fewer than gradients, so that G*H cross products stay below 2^123."""
+
+MAX_SCALE = 120
+"""Keeps 2^s and 2^-s normal float32 numbers."""
+
+_WORD_BITS = 62
+_MANTISSA_BITS = 53
+_LIMB_BITS = 27
+_LOWEST_EXPONENT = -1200
+_N_EXPONENTS = 2400
+
+
+def flush_subnormals(values: AnyArray) -> Float32Array:
+    """Round to float32 and replace every magnitude below 2^-126 by +0.
+
+    The one function that decides what happens to tiny values, because devices flush them.
+    Infinities and NaN pass through; values beyond float32 become infinite.
+    """
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        rounded = np.asarray(values).astype(np.float32)
+    return np.where(np.abs(rounded) < SMALLEST_NORMAL, np.float32(0), rounded)
+
+
+def scale_exponent(largest: float, bits: int) -> int:
+    """The s for which ``largest * 2^s`` fits into ``bits`` bits; 0 if largest is 0.
+
+    Parameters
+    ----------
+    largest : finite, >= 0; the largest magnitude over all rows and ranks.
+    """
+    if largest == 0.0:
+        return 0
+    _, exponent = np.frexp(np.float64(largest))
+    return min(bits - int(exponent), MAX_SCALE)
+
+
+def round_gradients(gradients: Float32Array, scale: int) -> Int32Array:
+    """Gradients in fixed point: ``round_half_even(g * 2^scale)``. float32 -> int32, same shape."""
+    return np.rint(np.ldexp(gradients.astype(np.float64), scale)).astype(FIXED_DTYPE)
+
+
+def round_hessians(hessians: Float32Array, scale: int) -> Int32Array:
+    """Hessians in fixed point; a positive one never rounds to 0. float32 >= 0 -> int32."""
+    rounded = np.rint(np.ldexp(hessians.astype(np.float64), scale)).astype(FIXED_DTYPE)
+    return np.where(hessians > 0, np.maximum(rounded, 1), rounded).astype(FIXED_DTYPE)
+
+
+def to_float(sums: Int64Array, scale: int) -> Float64Array:
+    """Integer sums as float64: one correctly rounded conversion, one exact power of two."""
+    return np.ldexp(sums.astype(np.float64), -scale)
+
+
+def minimum_hessian(min_child_weight: float, scale: int) -> int:
+    """The smallest integer Hessian sum a child may have: ``max(1, ceil(w * 2^scale))``.
+
+    Clipped to int64: no node's Hessian sum reaches 2^62.
+    """
+    exact = Fraction(min_child_weight) * Fraction(2) ** scale
+    return min(max(1, -((-exact.numerator) // exact.denominator)), np.iinfo(SUM_DTYPE).max)
+
+
+def loss_bits(n_rows: int) -> int:
+    """Bits per row that a loss may use so that n_rows of them sum within int64."""
+    return _WORD_BITS - max(n_rows, 1).bit_length()
+
+
+class ExactSum:
+    """A sum of float64 numbers without any rounding, mergeable over ranks.
+
+    The state is one int64 array, (2, n_exponents): for each binary exponent the sum of the upper
+    and of the lower half of the 53-bit mantissas. Halves have 27 bits, so 2^32 of them stay below
+    2^60; adding the arrays of two ranks adds the sums.
+    """
+
+    def __init__(self) -> None:
+        self.limbs: Int64Array = np.zeros((2, _N_EXPONENTS), SUM_DTYPE)
+
+    def add(self, values: Float64Array) -> "ExactSum":
+        """Add finite float64 values, in blocks so that no full-size temporary appears."""
+        block = 1 << 16  # 2^16 halves of 2^27 stay exact in bincount's float64
+        for start in range(0, values.size, block):
+            self._add_block(values[start : start + block])
+        return self
+
+    def _add_block(self, values: Float64Array) -> None:
+        mantissa, exponent = np.frexp(values)
+        integers = np.ldexp(mantissa, _MANTISSA_BITS).astype(np.int64)
+        index = exponent.astype(np.int64) - _MANTISSA_BITS - _LOWEST_EXPONENT
+        upper = integers >> _LIMB_BITS
+        lower = integers - (upper << _LIMB_BITS)
+        for limb, part in enumerate((upper, lower)):
+            sums = np.bincount(index, weights=part, minlength=_N_EXPONENTS)
+            self.limbs[limb] += sums.astype(np.int64)
+
+    def total(self) -> Fraction:
+        """The exact sum."""
+        result = Fraction(0)
+        for index in np.flatnonzero(self.limbs.any(axis=0)):
+            integer = (int(self.limbs[0, index]) << _LIMB_BITS) + int(self.limbs[1, index])
+            result += integer * Fraction(2) ** (int(index) + _LOWEST_EXPONENT)
+        return result
+
+
+def exact_weighted_sum(values: AnyArray, weights: Float32Array | None) -> ExactSum:
+    """Exact sum of ``w * y``: float64 y split into halves whose products with a float32 are exact.
+
+    A 53-bit y is cut into 26 + 27 bits (Veltkamp splitting by rounding to float32-like precision
+    is not needed: masking the mantissa is exact); each half times a 24-bit weight fits 53 bits.
+    """
+    result = ExactSum()
+    block = 1 << 16
+    for start in range(0, values.shape[0], block):
+        part = np.ascontiguousarray(values[start : start + block], np.float64)
+        if weights is None:
+            result.add(part)
+            continue
+        weight = weights[start : start + block].astype(np.float64)
+        upper = (part.view(np.int64) & ~np.int64((1 << _LIMB_BITS) - 1)).view(np.float64)
+        result.add(upper * weight).add((part - upper) * weight)
+    return result

@@ -1,0 +1,125 @@
+"""One boosting round: gradients of the state at its start, one tree per output, then the update."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from torchgbdt.core.arrays import Int64Array
+from torchgbdt.core.backend import ComputeBackend, GradientExtremes
+from torchgbdt.core.clock import PhaseClock
+from torchgbdt.core.communicator import Communicator
+from torchgbdt.core.errors import InvalidDataError
+from torchgbdt.core.fixed_point import (
+    GRADIENT_BITS,
+    HESSIAN_BITS,
+    minimum_hessian,
+    scale_exponent,
+)
+from torchgbdt.core.growth import RootTotals, TreeGrower
+from torchgbdt.core.metrics import Metric, mean_loss
+from torchgbdt.core.observer import History
+from torchgbdt.core.settings import TrainerSettings
+from torchgbdt.core.splits import SplitRules
+from torchgbdt.core.tree import Tree
+
+
+@dataclass(frozen=True)
+class Booster:
+    """Runs rounds on a prepared backend."""
+
+    backend: ComputeBackend
+    communicator: Communicator
+    grower: TreeGrower
+    settings: TrainerSettings
+    trees_per_round: int
+    clock: PhaseClock
+
+    def boost(self, round_index: int) -> list[Tree]:
+        """Grow the trees of one round and add them to all predictions."""
+        trees = [
+            self._grow(round_index * self.trees_per_round + output, output)
+            for output in range(self.trees_per_round)
+        ]
+        with self.clock.phase("update_predictions"):
+            for output, tree in enumerate(trees):
+                self.backend.update_predictions(tree, output)
+        return trees
+
+    def _grow(self, tree_index: int, output: int) -> Tree:
+        with self.clock.phase("gradients"):
+            n_rows = self.backend.sample_rows(tree_index)
+            count = np.array([n_rows], np.int64)
+            self.communicator.sum_int64(count)
+            extremes = self.backend.compute_gradients(output)
+            scales = self._scales(extremes, tree_index)
+            sums = self.backend.round_gradients(scales)
+            self.communicator.sum_int64(sums)
+        root = RootTotals(n_rows, int(count[0]), sums)
+        return self.grower.grow(root, self._rules(scales))
+
+    def _scales(self, extremes: GradientExtremes, tree_index: int) -> Int64Array:
+        """Powers of two over all ranks, int64 (tree_outputs, 2); a typed error on every rank."""
+        flags = np.array([-extremes.smallest_hessian, not extremes.finite], np.float64)
+        local = np.concatenate((extremes.largest.reshape(-1), flags))
+        everywhere = self.communicator.max_float64(local)
+        if everywhere[-1] > 0:
+            raise InvalidDataError(
+                f"a gradient or Hessian of tree {tree_index} is NaN or infinite; predictions left "
+                f"float32's range. Scale y, or lower learning_rate."
+            )
+        if everywhere[-2] > 0:
+            raise InvalidDataError(f"a Hessian of tree {tree_index} is negative; none may be.")
+        largest = everywhere[:-2].reshape(extremes.largest.shape)
+        scales = np.empty(largest.shape, np.int64)
+        for column, bits in enumerate((GRADIENT_BITS, HESSIAN_BITS)):
+            scales[:, column] = [scale_exponent(value, bits) for value in largest[:, column]]
+        return scales
+
+    def _rules(self, scales: Int64Array) -> SplitRules:
+        settings = self.settings
+        min_hessian = [
+            minimum_hessian(settings.min_child_weight, scale) for scale in scales[:, 1].tolist()
+        ]
+        return SplitRules(
+            settings.reg_lambda,
+            settings.gamma,
+            settings.min_samples_leaf,
+            np.array(min_hessian, np.int64),
+            scales,
+        )
+
+
+class Evaluation:
+    """Evaluates metrics after each round and keeps their history.
+
+    Parameters
+    ----------
+    datasets : name -> (index for the backend, exact total weight over all ranks).
+    """
+
+    def __init__(
+        self,
+        backend: ComputeBackend,
+        communicator: Communicator,
+        metrics: list[Metric],
+        datasets: dict[str, tuple[int, Fraction]],
+    ) -> None:
+        self._backend = backend
+        self._communicator = communicator
+        self._metrics = metrics
+        self._datasets = datasets
+        self.history: History = {name: {metric.name: [] for metric in metrics} for name in datasets}
+
+    def record(self) -> None:
+        """Append each metric of each data set at the current predictions."""
+        for name, (index, total_weight) in self._datasets.items():
+            for metric in self._metrics:
+                value = self._evaluate(metric, index, total_weight)
+                self.history[name][metric.name].append(value)
+
+    def _evaluate(self, metric: Metric, dataset: int, total_weight: Fraction) -> float:
+        losses = self._backend.evaluate(metric, dataset, self._communicator)
+        if not losses.finite:
+            return float("inf")
+        return metric.finish(mean_loss(losses.total, losses.scale, total_weight))
