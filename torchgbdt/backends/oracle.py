@@ -73,7 +73,9 @@ class OracleBackend(ComputeBackend):
                 tree = forest.tree(index)
                 leaves = _raw_leaves(tree, values)
                 columns = slice(None) if forest.n_outputs == n_outputs else [index % n_outputs]
-                sums[rows, columns] = flush_subnormals(sums[rows, columns] + tree.value[leaves])
+                with np.errstate(over="ignore"):
+                    total = sums[rows, columns] + tree.value[leaves]
+                sums[rows, columns] = flush_subnormals(total)
 
     def predict_leaves(self, forest: Forest, source: FeatureSource, leaves: Int32Array) -> None:
         """See ComputeBackend."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from torchgbdt.core.arrays import (
     BIN_DTYPE,
+    LARGEST_FLOAT32,
     MAX_ROWS,
     AnyArray,
     BinArray,
@@ -21,7 +22,7 @@ from torchgbdt.core.arrays import (
 from torchgbdt.core.binning import BinThresholds, fit_thresholds
 from torchgbdt.core.communicator import SINGLE_RANK, Communicator
 from torchgbdt.core.errors import InvalidDataError
-from torchgbdt.core.feature_source import FeatureSource
+from torchgbdt.core.feature_source import FeatureSource, row_blocks
 from torchgbdt.core.fixed_point import flush_subnormals
 from torchgbdt.core.settings import BinningSettings
 
@@ -156,19 +157,22 @@ def check_labels(labels: AnyArray, n_rows: int, name: str = "y") -> AnyArray:
         labels = labels[:, 0]
     _check_vector(labels, n_rows, name)
     result = labels.astype(np.float32 if labels.dtype == np.float32 else np.float64)
-    if not np.isfinite(result).all():
-        row = int(np.flatnonzero(~np.isfinite(result))[0])
-        raise InvalidDataError(
-            f"{name} has {result[row]} in row {row}; every target must be finite. "
-            f"Drop such rows, or impute them."
-        )
-    largest = np.abs(result).max(initial=0)
-    if largest > np.finfo(np.float32).max:
-        raise InvalidDataError(
-            f"{name} has a value of magnitude {largest:g}; targets must lie within float32 "
-            f"(3.4e38). Scale {name}."
-        )
-    return np.where(flush_subnormals(result) == 0, np.zeros(1, result.dtype), result)
+    for rows in row_blocks(n_rows, result.itemsize):
+        block = result[rows]
+        if not np.isfinite(block).all():
+            position = int(np.flatnonzero(~np.isfinite(block))[0])
+            raise InvalidDataError(
+                f"{name} has {block[position]} in row {rows.start + position}; every target must "
+                f"be finite. Drop such rows, or impute them."
+            )
+        largest = np.abs(block).max()
+        if largest > LARGEST_FLOAT32:
+            raise InvalidDataError(
+                f"{name} has a value of magnitude {largest:g}; targets must lie within float32 "
+                f"({LARGEST_FLOAT32:.2g}). Scale {name}."
+            )
+        block[flush_subnormals(block) == 0] = 0
+    return result
 
 
 def check_weights(weights: AnyArray, n_rows: int, name: str = "sample_weight") -> Float32Array:
@@ -180,19 +184,22 @@ def check_weights(weights: AnyArray, n_rows: int, name: str = "sample_weight") -
         float32, or all zero.
     """
     _check_vector(weights, n_rows, name)
-    given = weights.astype(np.float64)
-    bad = ~(np.isfinite(given) & (given >= 0))
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise InvalidDataError(
-            f"{name} has {given[row]} in row {row}; weights must be finite and >= 0. "
-            f"Use 0 to leave a row out."
-        )
-    result = flush_subnormals(given)
-    if np.isinf(result).any():
-        raise InvalidDataError(
-            f"{name} has {given.max():g}; weights must lie within float32 (3.4e38). Scale them."
-        )
+    result = np.empty(n_rows, np.float32)
+    for rows in row_blocks(n_rows, 8):
+        given = weights[rows].astype(np.float64)
+        bad = ~(np.isfinite(given) & (given >= 0))
+        if bad.any():
+            position = int(np.flatnonzero(bad)[0])
+            raise InvalidDataError(
+                f"{name} has {given[position]} in row {rows.start + position}; weights must be "
+                f"finite and >= 0. Use 0 to leave a row out."
+            )
+        result[rows] = flush_subnormals(given)
+        if np.isinf(result[rows]).any():
+            raise InvalidDataError(
+                f"{name} has {given.max():g}; weights must lie within float32 "
+                f"({LARGEST_FLOAT32:.2g}). Scale them."
+            )
     if not (result > 0).any():
         raise InvalidDataError(f"{name} is zero in every row; at least one row must count.")
     return result

@@ -70,10 +70,31 @@ class TrainingObserver(Protocol):
         """After the last round, before the model is made."""
 
 
-def notify(observers: Sequence[TrainingObserver], event: str, context: TrainingContext) -> None:
-    """Call one event of every observer."""
-    for observer in observers:
-        getattr(observer, event)(context)
+class ObserverGroup:
+    """Several observers as one."""
+
+    def __init__(self, observers: Sequence[TrainingObserver]) -> None:
+        self._observers = tuple(observers)
+
+    def on_train_begin(self, context: TrainingContext) -> None:
+        """See TrainingObserver."""
+        for observer in self._observers:
+            observer.on_train_begin(context)
+
+    def on_round_begin(self, context: TrainingContext) -> None:
+        """See TrainingObserver."""
+        for observer in self._observers:
+            observer.on_round_begin(context)
+
+    def on_round_end(self, context: TrainingContext) -> None:
+        """See TrainingObserver."""
+        for observer in self._observers:
+            observer.on_round_end(context)
+
+    def on_train_end(self, context: TrainingContext) -> None:
+        """See TrainingObserver."""
+        for observer in self._observers:
+            observer.on_train_end(context)
 
 
 def named_dataset(name: str, n_valids: int) -> int:

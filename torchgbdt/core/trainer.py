@@ -24,11 +24,11 @@ from torchgbdt.core.model import Model, check_model, raw_float32
 from torchgbdt.core.objectives import make_objective
 from torchgbdt.core.observer import (
     History,
+    ObserverGroup,
     TrainingContext,
     TrainingObserver,
     dataset_names,
     named_dataset,
-    notify,
 )
 from torchgbdt.core.rounds import Booster, Evaluation
 from torchgbdt.core.run_data import QuantizedData, TrainingData, total_weights
@@ -67,7 +67,7 @@ class TrainingSession:
         self._objective = make_objective(settings.objective)
         self._metrics = make_metrics(settings.eval_metric or (self._objective.default_metric,))
         self._backend = backend
-        self._observers = observers
+        self._observers = ObserverGroup(observers)
         self._communicator = communicator
         self._present = present
         self._held: dict[str, Any] = {}
@@ -171,17 +171,17 @@ class TrainingSession:
             {metric.name: metric.higher_is_better for metric in self._metrics},
             read_predictions,
         )
-        notify(self._observers, "on_train_begin", context)
+        self._observers.on_train_begin(context)
         for round_index in range(self._settings.n_estimators):
             context.round = round_index
-            notify(self._observers, "on_round_begin", context)
+            self._observers.on_round_begin(context)
             self._held["trees"] += run.booster.boost(round_index)
             with self.clock.phase("evaluate"):
                 run.evaluation.record()
-            notify(self._observers, "on_round_end", context)
+            self._observers.on_round_end(context)
             if self._communicator.any_true(context.stop_requested):
                 break
-        notify(self._observers, "on_train_end", context)
+        self._observers.on_train_end(context)
         return context
 
     def _finalize(self, run: "_Run", context: TrainingContext) -> Model:
