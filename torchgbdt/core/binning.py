@@ -16,6 +16,7 @@ from torchgbdt.core.arrays import (
     BIN_DTYPE,
     THRESHOLD_DTYPE,
     BinArray,
+    BoolArray,
     Float32Array,
     Float64Array,
     Int32Array,
@@ -210,21 +211,33 @@ def sample_rows(
         block["key"] = random_keys(random_state, Purpose.BINNING_SAMPLE, 0, rows)
         best = _smallest_keys(np.concatenate((best, block)))
     everywhere = _smallest_keys(np.concatenate(communicator.gather(best)))
-    local = np.sort(everywhere["row"]).astype(np.int64) - first_row_id
+    local = everywhere["row"].astype(np.int64) - first_row_id
     return local[(local >= 0) & (local < n_rows)]
 
 
 def _smallest_keys(candidates: RecordArray) -> RecordArray:
-    order = np.lexsort((candidates["row"], candidates["key"]))
-    return candidates[order[:SAMPLE_ROWS]]
+    """The SAMPLE_ROWS candidates with the smallest keys; rows ascend, before and after."""
+    if candidates.size <= SAMPLE_ROWS:
+        return candidates
+    keys = candidates["key"]
+    cut = np.partition(keys, SAMPLE_ROWS - 1)[SAMPLE_ROWS - 1]
+    chosen: BoolArray = keys <= cut
+    surplus = np.count_nonzero(chosen) - SAMPLE_ROWS
+    tied = np.flatnonzero(keys == cut)
+    chosen[tied[tied.size - surplus :]] = False
+    smallest: RecordArray = candidates[chosen]
+    return smallest
 
 
 def _integer_weights(
     weights: Float32Array | None, n_sampled: int, communicator: Communicator
-) -> Int64Array:
-    """Weights of this rank's sampled rows as integers >= 1, on one scale over all ranks."""
+) -> Int64Array | None:
+    """Weights of this rank's sampled rows as integers >= 1, on one scale over all ranks.
+
+    None if no rank has weights.
+    """
     if not communicator.any_true(weights is not None):
-        return np.ones(n_sampled, np.int64)
+        return None
     local = np.ones(n_sampled, np.float32) if weights is None else weights
     largest = communicator.max_float64(np.array([local.max(initial=0)], np.float64))
     scale = scale_exponent(float(largest[0]), HESSIAN_BITS)
@@ -271,14 +284,20 @@ def distinct_values(
 
 
 def _fit_quantiles(
-    column: Float64Array, weights: Int64Array, max_value_bins: int, communicator: Communicator
+    column: Float64Array,
+    weights: Int64Array | None,
+    max_value_bins: int,
+    communicator: Communicator,
 ) -> tuple[Float64Array, int]:
     """Thresholds and number of value bins of a feature with many values, from its sample."""
     present = ~np.isnan(column)
     values = np.concatenate(communicator.gather(column[present] + 0.0))
-    all_weights = np.concatenate(communicator.gather(weights[present]))
-    distinct, inverse = np.unique(values, return_inverse=True)
-    weight_of_value = np.zeros(distinct.size, np.int64)
-    np.add.at(weight_of_value, inverse, all_weights)
+    if weights is None:
+        distinct, weight_of_value = np.unique(values, return_counts=True)
+    else:
+        all_weights = np.concatenate(communicator.gather(weights[present]))
+        distinct, position = np.unique(values, return_inverse=True)
+        weight_of_value = np.zeros(distinct.size, np.int64)
+        np.add.at(weight_of_value, position, all_weights)
     cuts = quantile_cuts(weight_of_value, max_value_bins)
     return midpoints(distinct[cuts], distinct[cuts + 1]), (cuts.size + 1 if distinct.size else 0)
