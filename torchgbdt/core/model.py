@@ -108,11 +108,14 @@ class Model:
         return _hash(self._digest_parts(with_thresholds=False))
 
     def _digest_parts(self, *, with_thresholds: bool) -> Iterator[bytes]:
-        """Canonical bytes: each part little-endian, C order, preceded by its length when hashed."""
+        """Canonical bytes: each part little-endian, C order, preceded by its length when hashed.
+
+        The number of features is not among them: a column that no split uses changes nothing.
+        """
         nodes = self.forest.nodes
         yield f"torchgbdt digest {DIGEST_SCHEMA}".encode()
         yield self.link.encode()
-        yield _integers(self.n_features, self.n_outputs, self.trees_per_round, nodes.value.shape[1])
+        yield _integers(self.n_outputs, self.trees_per_round, nodes.value.shape[1])
         yield (self.baseline + 0.0).astype("<f8").tobytes()
         yield from _class_labels(self.classes)
         yield self.forest.offsets.astype("<i8").tobytes()
