@@ -41,12 +41,15 @@ def _as_float(value: Any) -> float:
         return math.inf
 
 
-def _check_default_only(name: str, value: Any, default: Any) -> None:
-    if value != default or isinstance(value, bool):
+def _check_default_only(name: str, value: Any, default: Any) -> Any:
+    """Return the default; ``==`` is asked of numbers only, as arrays would answer elementwise."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if value is not default and not (is_number and value == default):
         raise InvalidParameterError(
             f"{name} is not built yet and accepts only its default {default!r}; found {value!r}. "
             f"Leave {name} out."
         )
+    return default
 
 
 def _check_text(name: str, value: Any) -> None:
@@ -133,7 +136,8 @@ class TrainerSettings:
         _set(self, "random_state", _check_random_state(self.random_state))
         _set(self, "eval_metric", _check_metric_names(self.eval_metric))
         for name in ("max_leaves", "subsample", "colsample_bytree"):
-            _check_default_only(name, getattr(self, name), default_of(TrainerSettings, name))
+            default = default_of(TrainerSettings, name)
+            _set(self, name, _check_default_only(name, getattr(self, name), default))
 
 
 def default_of(settings: type, name: str) -> Any:
