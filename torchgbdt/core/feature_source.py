@@ -70,8 +70,9 @@ class HostMatrix:
 
     def _to_float64(self, values: AnyArray) -> Float64Array:
         if self.is_bfloat16:
-            return (values.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
-        return values.astype(np.float64)
+            values = (values.astype(np.uint32) << 16).view(np.float32)
+        with np.errstate(invalid="ignore"):  # a signalling NaN is missing like any other
+            return values.astype(np.float64)
 
 
 def row_blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
