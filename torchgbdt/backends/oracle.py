@@ -117,9 +117,9 @@ class OracleBackend(ComputeBackend):
 
     def load_gradients(self, gradients: Float32Array, hessians: Float32Array) -> GradientExtremes:
         """See ComputeBackend."""
-        self.run.gradients, self.run.hessians = gradients.copy(), hessians.copy()
-        rows = self.run.row_order
-        g, h = gradients[rows].astype(np.float64), hessians[rows].astype(np.float64)
+        run, rows = self.run, self.run.row_order
+        run.gradients, run.hessians = flush_subnormals(gradients), flush_subnormals(hessians)
+        g, h = run.gradients[rows].astype(np.float64), run.hessians[rows].astype(np.float64)
         finite = bool(np.isfinite(g).all() and np.isfinite(h).all())
         largest = np.stack((np.abs(g).max(axis=0, initial=0), h.max(axis=0, initial=0)), axis=1)
         return GradientExtremes(largest, float(h.min(initial=np.inf)) if h.size else 0.0, finite)
