@@ -1,9 +1,12 @@
 """What every test may use: hypothesis profiles, and a loud way to need a backend."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import hypothesis
 import pytest
+from support.backends import BACKENDS, BackendUnderTest
+
+from torchgbdt.core.backend import ComputeBackend
 
 # "fast" runs with every `make test`: the same examples each time, so that a red run stays red.
 # "slow" searches: pytest --hypothesis-profile=slow; it prints what reproduces a failure.
@@ -57,3 +60,21 @@ def _need_backend(config: pytest.Config, name: str) -> None:
     if name in config.getoption("--require-backend"):
         pytest.fail(f"backend {name!r} is required and cannot run here: {reason}", pytrace=False)
     pytest.skip(f"backend {name!r} cannot run here: {reason}")
+
+
+@pytest.fixture(scope="session", params=BACKENDS, ids=lambda one: one.id)
+def under_test(
+    request: pytest.FixtureRequest, need_backend: Callable[[str], None]
+) -> BackendUnderTest:
+    """Each backend of the contract suite in turn."""
+    one: BackendUnderTest = request.param
+    need_backend(one.name)
+    return one
+
+
+@pytest.fixture
+def backend(under_test: BackendUnderTest) -> Iterator[ComputeBackend]:
+    """A fresh backend; its run, if any, is released afterwards."""
+    one = under_test.make()
+    yield one
+    one.release()

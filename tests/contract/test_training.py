@@ -1,0 +1,43 @@
+"""Whole training runs: whatever a run makes a backend do equals the reference, call by call."""
+
+import pytest
+from support.backends import BackendUnderTest
+from support.exact import assert_identical
+from support.invariants import check_trees
+from support.lockstep import in_lockstep
+from support.reference import reference_outcome
+from support.runs import DEFAULTS, train
+from support.scenarios import SCENARIOS, scenario
+
+every_scenario = pytest.mark.parametrize("name", SCENARIOS)
+
+
+@every_scenario
+def test_every_call_of_a_run_equals_the_reference(under_test: BackendUnderTest, name: str) -> None:
+    lockstep = in_lockstep(under_test)
+    train(lockstep, scenario(name))
+    always = {"bins", "extremes", "gradients", "totals", "fixed point", "predictions", "metric"}
+    assert lockstep.compared.keys() >= always
+
+
+@every_scenario
+def test_model_and_history_equal_the_reference(under_test: BackendUnderTest, name: str) -> None:
+    found, expected = train(under_test.make(), scenario(name)), reference_outcome(under_test, name)
+    assert found.model.digest() == expected.model.digest()
+    assert_identical(found.history, expected.history)
+    for index in range(found.model.n_trees):
+        assert_identical(found.model.forest.tree(index), expected.model.forest.tree(index))
+
+
+@every_scenario
+def test_trees_of_a_run_are_sound(under_test: BackendUnderTest, name: str) -> None:
+    settings = {**DEFAULTS, **scenario(name).settings}
+    model = train(under_test.make(), scenario(name)).model
+    check_trees(model, settings["min_samples_leaf"], settings["max_depth"])
+
+
+def test_scenarios_reach_every_kind_of_call(under_test: BackendUnderTest) -> None:
+    lockstep = in_lockstep(under_test)
+    train(lockstep, scenario("plain"))
+    levels = {"built histograms", "subtracted histograms", "splits", "left rows", "row order"}
+    assert lockstep.compared.keys() >= levels

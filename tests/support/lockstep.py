@@ -1,0 +1,170 @@
+"""Two backends that do the same run at the same time; every result of every call is compared.
+
+A training session on a ``LockstepBackend`` compares whatever that run makes them do: extremes,
+totals, rounded gradients, histograms, split records, row order, predictions and losses.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from support.backends import BackendUnderTest
+from support.exact import assert_identical
+from support.invariants import check_histograms
+
+from torchgbdt.core.backend import ComputeBackend, GradientExtremes, LevelBatch
+
+
+def in_lockstep(under_test: BackendUnderTest) -> "LockstepBackend":
+    """The backend and its reference."""
+    return LockstepBackend(under_test.make_reference(), under_test.make())
+
+
+class LockstepBackend(ComputeBackend):
+    """Calls both backends and returns what ``found`` returned, once it equals ``expected``'s.
+
+    Attributes
+    ----------
+    compared : name of what was compared -> how often; a test that needs a comparison asks here.
+    given : gradients and Hessians, (n_rows, tree_outputs) each; loaded instead of computed.
+    """
+
+    def __init__(self, expected: ComputeBackend, found: ComputeBackend) -> None:
+        self.name = f"{found.name} against {expected.name}"
+        self.expected = expected
+        self.found = found
+        self.compared: Counter[str] = Counter()
+        self.given: tuple[np.ndarray, np.ndarray] | None = None
+
+    def _both(self, what: str, call: Callable[[ComputeBackend], Any]) -> Any:
+        expected, found = call(self.expected), call(self.found)
+        self._compare(what, found, expected)
+        return found
+
+    def _compare(self, what: str, found: Any, expected: Any) -> None:
+        assert_identical(found, expected, f"{what} of {self.name}")
+        self.compared[what] += 1
+
+    def _out(self, what: str, out: np.ndarray, call: Callable[[ComputeBackend, Any], None]) -> None:
+        """A call that fills ``out``: each backend fills a copy of its own."""
+        expected = out.copy()
+        call(self.expected, expected)
+        call(self.found, out)
+        self._compare(what, out, expected)
+
+    def bin_features(self, source, kept_rows, thresholds, bins) -> None:
+        bins[...] = 0xEE  # whatever is left unwritten shows
+        self._out(
+            "bins", bins, lambda one, out: one.bin_features(source, kept_rows, thresholds, out)
+        )
+
+    def predict(self, forest, source, sums) -> None:
+        self._out("predict", sums, lambda one, out: one.predict(forest, source, out))
+
+    def predict_leaves(self, forest, source, leaves) -> None:
+        self._out("leaves", leaves, lambda one, out: one.predict_leaves(forest, source, out))
+
+    def prepare(self, train, valids, settings) -> None:
+        self._n_datasets = 1 + len(valids)
+        self._both("prepare", lambda one: one.prepare(train, valids, settings))
+        self._compare_predictions()
+
+    def release(self) -> None:
+        self._both("release", lambda one: one.release())
+
+    def run_thresholds(self):
+        return self.found.run_thresholds()
+
+    def sample_rows(self, tree) -> int:
+        n_rows = self._both("sampled rows", lambda one: one.sample_rows(tree))
+        self._both("row order", lambda one: one.read_row_order())
+        return n_rows
+
+    def compute_gradients(self, output) -> GradientExtremes:
+        if self.given is not None:
+            return self.load_gradients(*self.given)
+        return self._gradients(lambda one: one.compute_gradients(output))
+
+    def load_gradients(self, gradients, hessians) -> GradientExtremes:
+        return self._gradients(lambda one: one.load_gradients(gradients, hessians))
+
+    def _gradients(self, call: Callable[[ComputeBackend], GradientExtremes]) -> GradientExtremes:
+        expected, found = call(self.expected), call(self.found)
+        self._compare("finite flag", found.finite, expected.finite)
+        if expected.finite:  # otherwise only the flag means something
+            self._compare("extremes", found, expected)
+            self._both("gradients", lambda one: one.read_gradients())
+        return found
+
+    def round_gradients(self, scales):
+        totals = self._both("totals", lambda one: one.round_gradients(scales))
+        self._both("fixed point", lambda one: one.read_fixed_point())
+        return totals
+
+    def build_histograms(self, batch) -> None:
+        self._both("build", lambda one: one.build_histograms(batch))
+        built = batch.nodes["build"]
+        self._histograms("built", LevelBatch(batch.nodes[built], batch.sums[built]))
+
+    def exchange_histograms(self, batch, communicator) -> None:
+        self._both("exchange", lambda one: one.exchange_histograms(batch, communicator))
+        built = batch.nodes["build"]
+        self._histograms("exchanged", LevelBatch(batch.nodes[built], batch.sums[built]))
+
+    def subtract_histograms(self, batch) -> None:
+        self._both("subtract", lambda one: one.subtract_histograms(batch))
+        histograms = self._histograms("subtracted", batch)
+        check_histograms(histograms, batch, self.run_thresholds())
+
+    def _histograms(self, what: str, batch: LevelBatch) -> Any:
+        return self._both(f"{what} histograms", lambda one: one.read_histograms(batch))
+
+    def read_histograms(self, batch):
+        return self._histograms("read", batch)
+
+    def find_splits(self, batch, rules):
+        return self._both("splits", lambda one: one.find_splits(batch, rules))
+
+    def route_rows(self, nodes, splits):
+        left_rows = self._both("left rows", lambda one: one.route_rows(nodes, splits))
+        self._both("row order", lambda one: one.read_row_order())
+        return left_rows
+
+    def update_predictions(self, tree, output) -> None:
+        self._both("update", lambda one: one.update_predictions(tree, output))
+        self._compare_predictions()
+
+    def _compare_predictions(self) -> None:
+        for dataset in range(self._n_datasets):
+            self.read_predictions(dataset)
+
+    def compute_losses(self, metric, dataset):
+        return self._both("losses", lambda one: one.compute_losses(metric, dataset))
+
+    def sum_losses(self, scale) -> int:
+        return self._both("loss sum", lambda one: one.sum_losses(scale))
+
+    def evaluate(self, metric, dataset, communicator):
+        return self._both("metric", lambda one: one.evaluate(metric, dataset, communicator))
+
+    def total_rows(self, dataset) -> int:
+        return self._both("total rows", lambda one: one.total_rows(dataset))
+
+    def read_predictions(self, dataset):
+        return self._both("predictions", lambda one: one.read_predictions(dataset))
+
+    def read_gradients(self):
+        return self._both("gradients", lambda one: one.read_gradients())
+
+    def read_fixed_point(self):
+        return self._both("fixed point", lambda one: one.read_fixed_point())
+
+    def read_row_order(self):
+        return self._both("row order", lambda one: one.read_row_order())
+
+    def synchronize(self) -> None:
+        self._both("synchronize", lambda one: one.synchronize())
+
+    def diagnostics(self) -> dict[str, Any]:
+        return self.found.diagnostics()
