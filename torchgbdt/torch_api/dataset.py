@@ -1,0 +1,152 @@
+"""``tg.Dataset``: features quantized into bins once, used often (folds, seeds, searches)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchgbdt.backends.registry import make_backend
+from torchgbdt.core import dataset as core
+from torchgbdt.core.arrays import MAX_BINS, Float64Array
+from torchgbdt.core.errors import InvalidDataError
+from torchgbdt.core.settings import BinningSettings
+from torchgbdt.torch_api.float_environment import ieee_arithmetic
+from torchgbdt.torch_api.tensors import read_features, read_rows, read_vector
+
+
+class Dataset:
+    """Binned rows with their labels and weights; owner of all binning settings.
+
+    Parameters
+    ----------
+    X : torch tensor (any device, dtype and stride) or numpy array of real numbers, (n_rows,
+        n_features); nan is missing. Read in place; not kept and never written to.
+    y : targets, (n_rows,) or (n_rows, 1); None for data that nothing is trained on.
+    sample_weight : >= 0, (n_rows,), or None. Rows of weight 0 are dropped.
+    max_bins : 3..256, codes per feature, the one for missing values included.
+    random_state : keys the sample of rows that thresholds are fitted on where there are many.
+    categorical_features : not built yet; only None.
+    feature_names : one different text per column, or None.
+
+    Raises
+    ------
+    InvalidDataError : X, y, sample_weight or feature_names cannot be used; the message says why.
+    InvalidParameterError : a setting is out of range.
+
+    Notes
+    -----
+    Binning needs one byte per value of X for the bins and no other full-size copy of X, except of
+    tensors on another device, which are copied to the host first (see ``Trainer.diagnostics``).
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        max_bins: int = MAX_BINS,
+        random_state: int = 0,
+        categorical_features: Any = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> None:
+        settings = BinningSettings(max_bins, random_state, categorical_features)
+        self._copies: dict[str, str] = {}
+        with ieee_arithmetic():
+            matrix = read_features(X, "X", self._copies, may_be_empty=False).matrix
+            names = _check_feature_names(feature_names, matrix.n_features)
+            labels, weights = None, None
+            if y is not None:
+                labels = core.check_labels(read_vector(y, "y", self._copies), matrix.n_rows)
+            if sample_weight is not None:
+                given = read_vector(sample_weight, "sample_weight", self._copies)
+                weights = core.check_weights(given, matrix.n_rows)
+            backend = make_backend("auto", "cpu", torch.get_num_threads())
+            self._data = core.quantize(
+                matrix, labels, weights, settings, backend.bin_features, feature_names=names
+            )
+
+    def subset(self, rows: Any) -> "Dataset":
+        """Some rows, in the given order, sharing this data set's bins and thresholds.
+
+        Parameters
+        ----------
+        rows : integers in 0..n_input_rows - 1, repeats allowed, or a bool mask of n_input_rows:
+            tensor, array, list or range. They count the rows that were passed as X.
+
+        Raises
+        ------
+        InvalidDataError : rows out of range, of another dtype, or none that counts.
+        """
+        result = object.__new__(Dataset)
+        result._copies = dict(self._copies)
+        result._data = self._data.subset(read_rows(rows, "rows"))
+        return result
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that count: those passed, without the ones of weight 0."""
+        return self._data.n_rows
+
+    @property
+    def n_input_rows(self) -> int:
+        """Rows that were passed as X, or selected by ``subset``."""
+        return self._data.n_input_rows
+
+    @property
+    def n_features(self) -> int:
+        """Columns of X."""
+        return self._data.n_features
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the columns, or None."""
+        return self._data.feature_names
+
+    @property
+    def max_bins(self) -> int:
+        """Codes per feature that the thresholds were fitted for."""
+        return self._data.settings.max_bins
+
+    def thresholds(self, feature: int) -> Float64Array:
+        """Where a feature is cut: float64, ascending; value bin b holds t[b-1] < x <= t[b]."""
+        if not 0 <= feature < self.n_features:
+            raise InvalidDataError(
+                f"feature must lie in 0..{self.n_features - 1}, the columns of X; found {feature}."
+            )
+        return self._data.thresholds.of_feature(feature).copy()
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __repr__(self) -> str:
+        with_labels = "with" if self._data.labels is not None else "without"
+        return (
+            f"Dataset({self.n_rows} rows, {self.n_features} features, max_bins={self.max_bins}, "
+            f"{with_labels} targets)"
+        )
+
+
+def core_dataset(data: Dataset, copies: dict[str, str]) -> core.Dataset:
+    """What the core trains on; adds what was copied from elsewhere to ``copies`` (IN-OUT)."""
+    copies.update(data._copies)
+    return data._data
+
+
+def _check_feature_names(names: Any, n_features: int) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    listed = list(names) if isinstance(names, Sequence | np.ndarray) else [names]
+    if isinstance(names, str) or not all(isinstance(name, str) for name in listed):
+        raise InvalidDataError(
+            f"feature_names must be a list of texts, one per column of X; found {names!r}."
+        )
+    if len(listed) != n_features:
+        raise InvalidDataError(
+            f"feature_names has {len(listed)} names; X has {n_features} columns. Name each once."
+        )
+    if len(set(listed)) != len(listed):
+        repeated = next(name for name in listed if listed.count(name) > 1)
+        raise InvalidDataError(f"feature_names has {repeated!r} twice; make the names different.")
+    return tuple(str(name) for name in listed)

@@ -1,0 +1,130 @@
+"""The arguments of ``fit`` as the core's TrainingData: raw arrays or data sets that are binned."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchgbdt.core.arrays import AnyArray
+from torchgbdt.core.dataset import Dataset as CoreDataset
+from torchgbdt.core.errors import InvalidDataError
+from torchgbdt.core.run_data import RawData, TrainingData
+from torchgbdt.torch_api.dataset import Dataset, core_dataset
+from torchgbdt.torch_api.tensors import read_features, read_vector
+
+
+@dataclass(frozen=True)
+class FitArguments:
+    """What a user may pass to ``fit``; see ``Trainer.fit``."""
+
+    X: Any
+    y: Any = None
+    sample_weight: Any = None
+    eval_set: Any = None
+    eval_sample_weight: Any = None
+    base_margin: Any = None
+    eval_base_margin: Any = None
+
+
+@dataclass(frozen=True)
+class FitData:
+    """What training needs of them.
+
+    Attributes
+    ----------
+    device : name of the device where X lies; "cpu" for numpy arrays and data sets.
+    copies : argument name -> where a full copy of it was taken from.
+    """
+
+    data: TrainingData
+    device: str
+    copies: dict[str, str] = field(default_factory=dict)
+
+
+def read_fit_arguments(given: FitArguments) -> FitData:
+    """Read every argument, in place where it lies on the host.
+
+    Raises
+    ------
+    InvalidDataError : an argument is no array of real numbers, or arguments do not go together.
+    """
+    copies: dict[str, str] = {}
+    train, device = _read_set("", given.X, given.y, given.sample_weight, copies)
+    valids = _read_eval_set(given, copies)
+    margins = None
+    if given.base_margin is not None:
+        margins = read_vector(given.base_margin, "base_margin", copies)
+    valid_margins = [
+        None if margin is None else read_vector(margin, f"eval_base_margin[{index}]", copies)
+        for index, margin in enumerate(
+            _one_per_eval_set(given.eval_base_margin, "eval_base_margin", len(valids))
+        )
+    ]
+    return FitData(TrainingData(train, valids, margins, valid_margins), device, copies)
+
+
+def _read_set(
+    name: str, X: Any, y: Any, sample_weight: Any, copies: dict[str, str]
+) -> tuple[RawData | CoreDataset, str]:
+    """One data set and the device of its X; ``name`` is "" or "eval_set[i]"."""
+    prefix = f"{name} " if name else ""
+    if isinstance(X, Dataset):
+        for argument, value in (("y", y), ("sample_weight", sample_weight)):
+            if value is not None:
+                raise InvalidDataError(
+                    f"{prefix}X is a Dataset, which holds its own {argument}; found another "
+                    f"{argument}. Leave it out, or build the Dataset with it."
+                )
+        return core_dataset(X, copies), "cpu"
+    features = read_features(X, f"{prefix}X", copies, may_be_empty=False)
+    labels: AnyArray | None = None
+    weights: AnyArray | None = None
+    if y is not None:
+        labels = read_vector(y, f"{prefix}y", copies)
+    if sample_weight is not None:
+        weights = read_vector(sample_weight, f"{prefix}sample_weight", copies)
+    device = "cpu" if features.device is None else str(features.device)
+    return RawData(features.matrix, labels, weights, name=name), device
+
+
+def _read_eval_set(given: FitArguments, copies: dict[str, str]) -> list[RawData | CoreDataset]:
+    if given.eval_set is None:
+        items: Sequence[Any] = ()
+    elif isinstance(given.eval_set, list | tuple):
+        items = given.eval_set
+    else:
+        raise InvalidDataError(
+            f"eval_set must be a list of (X, y) pairs or Datasets; found a "
+            f"{type(given.eval_set).__name__}. Write eval_set=[...]."
+        )
+    weights = _one_per_eval_set(given.eval_sample_weight, "eval_sample_weight", len(items))
+    result = []
+    for index, (item, weight) in enumerate(zip(items, weights, strict=True)):
+        X, y = (item, None) if isinstance(item, Dataset) else _pair(item, index)
+        data, _ = _read_set(f"eval_set[{index}]", X, y, weight, copies)
+        result.append(data)
+    return result
+
+
+def _pair(item: Any, index: int) -> tuple[Any, Any]:
+    if not isinstance(item, list | tuple) or len(item) != 2:
+        what = type(item).__name__
+        if isinstance(item, list | tuple):
+            what += f" of {len(item)} entries"
+        raise InvalidDataError(
+            f"eval_set[{index}] must be a pair (X, y) or a Dataset; found a {what}. Write "
+            f"eval_set=[(X_valid, y_valid)]."
+        )
+    return item[0], item[1]
+
+
+def _one_per_eval_set(given: Any, name: str, n_valids: int) -> Sequence[Any]:
+    """One entry per evaluation set, None where none was given."""
+    if given is None:
+        return [None] * n_valids
+    if not isinstance(given, list | tuple) or len(given) != n_valids:
+        found = f"{len(given)} entries" if hasattr(given, "__len__") else repr(given)
+        raise InvalidDataError(
+            f"{name} must be a list with one entry per evaluation set, {n_valids} here; found a "
+            f"{type(given).__name__} ({found}). Use None for a set without."
+        )
+    return given

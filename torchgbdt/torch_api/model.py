@@ -1,0 +1,231 @@
+"""The public, immutable model: tensors or numpy arrays in, predictions of the same kind out."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchgbdt import serialization
+from torchgbdt.backends.registry import make_backend
+from torchgbdt.core import model as core
+from torchgbdt.core.arrays import AnyArray, Float32Array, Float64Array
+from torchgbdt.core.backend import ComputeBackend
+from torchgbdt.core.dataset import check_margins
+from torchgbdt.core.errors import InvalidDataError, StateError
+from torchgbdt.torch_api.float_environment import ieee_arithmetic
+from torchgbdt.torch_api.tensors import Features, read_features, read_vector
+
+
+class Model:
+    """A trained model. Made by ``Trainer.fit``, ``tg.train`` and ``tg.load``; nothing changes it.
+
+    Predictions of a torch tensor are tensors on its device, float64 for a float64 tensor and
+    float32 otherwise; predictions of numpy arrays and lists are float64 arrays. Where the model has
+    one output they have shape (n_rows,), otherwise (n_rows, n_outputs). No rows give an empty
+    result. X is anything ``fit`` takes, and is read in place; nan is missing.
+
+    Every method that takes X raises InvalidDataError where X has another number of columns than the
+    training data, or cannot be read as numbers.
+    """
+
+    __slots__ = ("_core",)
+    _core: core.Model
+
+    def __init__(self, model: core.Model) -> None:
+        object.__setattr__(self, "_core", model)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Model is immutable; {name} cannot be set.")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a Model is immutable; {name} cannot be deleted.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_bytes, (serialization.model_to_bytes(self._core),)
+
+    def __repr__(self) -> str:
+        return (
+            f"Model(objective={self.objective!r}, n_rounds={self.n_rounds}, "
+            f"n_features={self.n_features})"
+        )
+
+    # --- predictions -------------------------------------------------------------------------
+
+    def predict(self, X: Any, *, base_margin: Any = None) -> Any:
+        """Predict the mean of each row's target.
+
+        Parameters
+        ----------
+        X : tensor or array, (n_rows, n_features). IN.
+        base_margin : raw predictions that the trees are added to, (n_rows,); for models that were
+            trained with one. IN.
+        """
+        return self.predict_raw(X, base_margin=base_margin)  # the only link so far: identity
+
+    def predict_proba(self, X: Any, *, base_margin: Any = None) -> Any:
+        """Class probabilities, (n_rows, n_classes); StateError for a model without classes."""
+        raise StateError(
+            f"predict_proba needs a classifier; this model was trained with objective="
+            f"{self.objective!r}. Use predict."
+        )
+
+    def predict_raw(self, X: Any, *, base_margin: Any = None) -> Any:
+        """Baseline plus the sum of the trees, before the link; arguments as in ``predict``."""
+        with ieee_arithmetic():
+            features = self._read(X)
+            margins = _read_margins(base_margin, features)
+            sums = self._no_sums(features)
+            _backend().predict(self._core.forest, features.matrix, sums)
+            return self._raw(features, sums, margins)
+
+    def staged_predict_raw(self, X: Any, *, base_margin: Any = None) -> Iterator[Any]:
+        """``predict_raw`` after each round: ``n_rounds`` results, each one round's work."""
+        features = self._read(X)
+        return self._stages(features, _read_margins(base_margin, features))
+
+    def predict_leaf(self, X: Any) -> Any:
+        """The leaf where each row ends, int32, (n_rows, n_trees): its breadth-first index.
+
+        Rows that share a leaf of a tree share its index; indices of different trees are unrelated.
+        """
+        with ieee_arithmetic():
+            features = self._read(X)
+            leaves = np.zeros((features.matrix.n_rows, self.n_trees), np.int32)
+            _backend().predict_leaves(self._core.forest, features.matrix, leaves)
+            return features.like_input(leaves)
+
+    # --- files and identity ------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a safetensors file; a crash at any moment leaves the old file or the new one."""
+        serialization.save_model(self._core, path)
+
+    def digest(self) -> str:
+        """Hex SHA-256 of everything that decides a prediction: equal digests, same model."""
+        return self._core.digest()
+
+    def structure_digest(self) -> str:
+        """Like ``digest`` without thresholds: equal where only the scale of features differs."""
+        return self._core.structure_digest()
+
+    # --- facts -------------------------------------------------------------------------------
+
+    def feature_importance(self, kind: str = "gain") -> Float64Array:
+        """Importance of each feature, a float64 numpy array (n_features,), not normalised.
+
+        Parameters
+        ----------
+        kind : "gain": loss removed by the splits on the feature; "split": how many there are;
+            "cover": sum of the Hessians (for squared error: the weights) of the rows they split.
+        """
+        return self._core.feature_importance(kind)
+
+    def truncate(self, n_rounds: int) -> "Model":
+        """The model after its first rounds; InvalidParameterError unless 0 <= n_rounds <= all."""
+        return Model(self._core.truncate(n_rounds))
+
+    @property
+    def n_rounds(self) -> int:
+        """Boosting rounds."""
+        return self._core.n_rounds
+
+    @property
+    def n_trees(self) -> int:
+        """Trees: rounds times trees per round."""
+        return self._core.n_trees
+
+    @property
+    def n_features(self) -> int:
+        """Columns of X."""
+        return self._core.n_features
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the columns, where the training Dataset had them."""
+        return self._core.feature_names
+
+    @property
+    def objective(self) -> str:
+        """Name of the loss that training minimised."""
+        return self._core.objective
+
+    @property
+    def classes(self) -> AnyArray | None:
+        """Class labels in code order; None for regression."""
+        return None if self._core.classes is None else self._core.classes.copy()
+
+    @property
+    def best_iteration(self) -> int | None:
+        """Zero-based round that early stopping kept; None without early stopping."""
+        return self._core.best_iteration
+
+    @property
+    def baseline(self) -> float | Float64Array:
+        """What the trees are added to: a float, or float64 (n_outputs,) where there are several."""
+        baseline = self._core.baseline
+        return float(baseline[0]) if baseline.size == 1 else baseline.copy()
+
+    # --- inside ------------------------------------------------------------------------------
+
+    def _read(self, X: Any) -> Features:
+        features = read_features(X, "X", {}, may_be_empty=True)
+        if features.matrix.n_features != self.n_features:
+            names = "" if self.feature_names is None else f": {', '.join(self.feature_names)}"
+            raise InvalidDataError(
+                f"X has {features.matrix.n_features} columns; the model was trained on "
+                f"{self.n_features}{names}. Pass the same columns in the same order."
+            )
+        return features
+
+    def _no_sums(self, features: Features) -> Float32Array:
+        return np.zeros((features.matrix.n_rows, self._core.n_outputs), np.float32)
+
+    def _raw(self, features: Features, sums: Float32Array, margins: Float32Array | None) -> Any:
+        """Raw predictions in the kind and precision of X; a new array."""
+        baseline = self._core.baseline
+        raw: AnyArray
+        if features.is_float64:
+            raw = core.raw_float64(baseline, sums, margins)
+        else:
+            raw = core.raw_float32(baseline, sums, margins)
+        return features.like_input(raw[:, 0] if self._core.n_outputs == 1 else raw)
+
+    def _stages(self, features: Features, margins: Float32Array | None) -> Iterator[Any]:
+        sums = self._no_sums(features)
+        backend = _backend()
+        for round_index in range(self.n_rounds):
+            with ieee_arithmetic():
+                backend.predict(self._core.round_forest(round_index), features.matrix, sums)
+                stage = self._raw(features, sums, margins)
+            yield stage
+
+
+def load(path: str | os.PathLike[str]) -> Model:
+    """Read a model that ``Model.save`` wrote.
+
+    Every array, index, flag and size is checked before anything is used; nothing in a file is run.
+
+    Raises
+    ------
+    FileNotFoundError : there is no such file.
+    ModelFormatError : it is no model file, is damaged, or was written by a newer torchgbdt.
+    """
+    return Model(serialization.load_model(path))
+
+
+def _from_bytes(data: bytes) -> Model:
+    """Unpickle: a pickled model holds the bytes of its file."""
+    return Model(serialization.model_from_bytes(data))
+
+
+def _read_margins(base_margin: Any, features: Features) -> Float32Array | None:
+    if base_margin is None:
+        return None
+    margins = read_vector(base_margin, "base_margin", {})
+    return check_margins(margins, features.matrix.n_rows)
+
+
+def _backend() -> ComputeBackend:
+    return make_backend("auto", "cpu", torch.get_num_threads())

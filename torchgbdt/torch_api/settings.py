@@ -1,0 +1,94 @@
+"""Settings as a user types them: unknown names found out, devices spelled as text."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, TypedDict
+
+import torch
+
+from torchgbdt.backends.registry import AUTO, make_backend
+from torchgbdt.core.errors import InvalidParameterError
+from torchgbdt.core.metrics import make_metrics
+from torchgbdt.core.objectives import make_objective
+from torchgbdt.core.settings import TrainerSettings
+
+_FIT_ARGUMENTS = (
+    "X",
+    "y",
+    "sample_weight",
+    "eval_set",
+    "eval_sample_weight",
+    "base_margin",
+    "eval_base_margin",
+)
+
+
+class SettingsArguments(TypedDict, total=False):
+    """Keyword arguments of ``Trainer`` and ``train``; see ``core.settings.TrainerSettings``."""
+
+    objective: str
+    n_estimators: int
+    learning_rate: float
+    max_depth: int | None
+    max_leaves: int | None
+    max_bins: int
+    min_samples_leaf: int
+    min_child_weight: float
+    reg_lambda: float
+    gamma: float
+    subsample: float
+    colsample_bytree: float
+    baseline: float | None
+    eval_metric: str | Sequence[str] | None
+    random_state: int
+    device: str | torch.device
+    backend: str
+    n_threads: int | None
+    histogram_budget_mb: float
+
+
+def make_settings(given: Mapping[str, Any]) -> TrainerSettings:
+    """Checked settings; what is not given has its default.
+
+    Raises
+    ------
+    InvalidParameterError : an unknown name (the nearest known one is named), or a bad value.
+    BackendUnavailableError : the backend or device cannot run here.
+    """
+    known = [field.name for field in fields(TrainerSettings)]
+    for name in given:
+        if name not in known:
+            raise InvalidParameterError(_unknown(name, known))
+    values = dict(given)
+    if "device" in values:
+        values["device"] = _device_name(values["device"])
+    settings = TrainerSettings(**values)
+    make_metrics(settings.eval_metric or (make_objective(settings.objective).default_metric,))
+    if (settings.backend, settings.device) != (AUTO, AUTO):
+        make_backend(settings.backend, settings.device, 1)  # says now what cannot run here
+    return settings
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    if name in _FIT_ARGUMENTS:
+        return f"{name} is data, not a setting; pass it to fit."
+    nearest = difflib.get_close_matches(name, [*known, "callbacks"], n=1)
+    hint = f"did you mean {nearest[0]!r}?" if nearest else f"there are {', '.join(known)}."
+    return f"{name!r} is not a setting; {hint}"
+
+
+def _device_name(device: Any) -> str:
+    """The device as text, "auto" included; a host device without its meaningless index."""
+    if isinstance(device, str) and device == AUTO:
+        return AUTO
+    try:
+        if not isinstance(device, str | torch.device):
+            raise TypeError("neither a text nor a torch.device")
+        parsed = torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        raise InvalidParameterError(
+            f"device must be 'auto', a torch.device or its name, such as 'cpu' or 'mps'; found "
+            f"{device!r} ({str(error).splitlines()[0]})."
+        ) from error
+    return "cpu" if parsed.type == "cpu" else str(parsed)

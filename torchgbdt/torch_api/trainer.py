@@ -1,0 +1,208 @@
+"""``tg.Trainer`` and ``tg.train``: settings and callbacks in, models out.
+
+    arguments of fit -> TrainingData -> TrainingSession (the state machine) -> Model
+
+Nothing here computes: this is where torch meets the core.
+"""
+
+import threading
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, Unpack
+
+import torch
+
+from torchgbdt.backends.registry import AUTO, make_backend
+from torchgbdt.core.arrays import Float32Array
+from torchgbdt.core.errors import StateError
+from torchgbdt.core.observer import History, TrainingObserver
+from torchgbdt.core.states import TrainerState
+from torchgbdt.core.trainer import TrainingSession
+from torchgbdt.torch_api.callbacks import Callback, check_callbacks
+from torchgbdt.torch_api.fit_arguments import FitArguments, read_fit_arguments
+from torchgbdt.torch_api.float_environment import ieee_arithmetic
+from torchgbdt.torch_api.model import Model
+from torchgbdt.torch_api.settings import SettingsArguments, make_settings
+
+
+class Trainer:
+    """Trains models with one set of settings; ``fit`` may be called again and again.
+
+    Parameters
+    ----------
+    callbacks : objects with ``on_train_begin``, ``on_round_begin``, ``on_round_end`` and
+        ``on_train_end``, called in this order; see ``tg.callbacks``.
+    settings :
+        objective="squared_error", n_estimators=100, learning_rate=0.1, max_depth=6 (None: no
+        limit), max_leaves=None, max_bins=256, min_samples_leaf=20, min_child_weight=1e-3,
+        reg_lambda=1.0, gamma=0.0, subsample=1.0, colsample_bytree=1.0, baseline=None (fitted),
+        eval_metric=None (training rows are evaluated only if one is named), random_state=0,
+        device="auto" (where X lies), backend="auto", n_threads=None (as many as torch uses),
+        histogram_budget_mb=512.
+
+    Raises
+    ------
+    InvalidParameterError : an unknown setting or a bad value.
+    BackendUnavailableError : the backend or device cannot run here.
+    """
+
+    def __init__(
+        self, *, callbacks: Sequence[TrainingObserver] = (), **settings: Unpack[SettingsArguments]
+    ) -> None:
+        self._settings = make_settings(settings)
+        self._callbacks = check_callbacks(callbacks)
+        self._in_fit = threading.Lock()
+        self._session: TrainingSession | None = None
+        self._state = TrainerState.CREATED
+        self._history: History = {}
+        self._diagnostics: dict[str, Any] = {"seconds": {}}
+        self._copies: dict[str, str] = {}
+        self._model: Model | None = None
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        eval_sample_weight: Any = None,
+        base_margin: Any = None,
+        eval_base_margin: Any = None,
+    ) -> Model:
+        """Train a model.
+
+        Parameters
+        ----------
+        X : torch tensor or numpy array, (n_rows, n_features), nan is missing; or a ``tg.Dataset``,
+            which holds y and sample_weight itself.
+        y : real targets, (n_rows,) or (n_rows, 1).
+        sample_weight : >= 0, (n_rows,); rows of weight 0 are left out.
+        eval_set : list of (X, y) pairs, or of subsets of the training Dataset; "valid_0", ... in
+            the history.
+        eval_sample_weight : list with one entry per evaluation set, None where it has none.
+        base_margin : raw predictions to start from, (n_rows,), in place of a fitted baseline.
+        eval_base_margin : list of the same for each evaluation set; needed with ``base_margin``.
+
+        Raises
+        ------
+        InvalidDataError : data that cannot be trained on.
+        BackendUnavailableError : the backend or device cannot run here.
+        StateError : this trainer is training already.
+
+        Whatever is raised, Ctrl-C included: ``state`` is FAILED, and ``model`` is what it was.
+        """
+        given = FitArguments(
+            X, y, sample_weight, eval_set, eval_sample_weight, base_margin, eval_base_margin
+        )
+        if not self._in_fit.acquire(blocking=False):
+            raise StateError("this trainer is training already; use a second Trainer meanwhile.")
+        try:
+            return self._fit(given)
+        finally:
+            self._in_fit.release()
+
+    def _fit(self, given: FitArguments) -> Model:
+        self._state, self._history, self._copies = TrainerState.CREATED, {}, {}
+        self._diagnostics = {"seconds": {}}
+        try:
+            with ExitStack() as stack:
+                for callback in self._callbacks:
+                    if isinstance(callback, Callback):
+                        stack.callback(callback.close)
+                with ieee_arithmetic():
+                    self._model = self._run(given)
+            return self._model
+        except BaseException:
+            if self._session is None:
+                self._state = TrainerState.FAILED
+            raise
+        finally:
+            self._keep_report()
+
+    def _run(self, given: FitArguments) -> Model:
+        read = read_fit_arguments(given)
+        self._copies = read.copies
+        settings = self._settings
+        device = read.device if settings.device == AUTO else settings.device
+        n_threads = settings.n_threads or torch.get_num_threads()
+        backend = make_backend(settings.backend, device, n_threads)
+        self._session = TrainingSession(
+            settings, backend, self._callbacks, present=lambda raw: _on_device(raw, device)
+        )
+        return Model(self._session.run(read.data))
+
+    def _keep_report(self) -> None:
+        """Keep what the session reported, and let go of the session with its backend."""
+        session = self._session
+        if session is not None:
+            self._state, self._history = session.state, session.history
+            self._diagnostics = session.diagnostics()
+            self._session = None
+
+    @property
+    def state(self) -> TrainerState:
+        """Where the last ``fit`` stands; CREATED before the first."""
+        return self._state if self._session is None else self._session.state
+
+    @property
+    def history(self) -> History:
+        """Metrics of the last ``fit``: {"train": {"rmse": [one per round]}, "valid_0": ...}."""
+        return self._history if self._session is None else self._session.history
+
+    @property
+    def model(self) -> Model | None:
+        """The last model that training completed; None before. A failed fit does not touch it."""
+        return self._model
+
+    def diagnostics(self) -> dict[str, Any]:
+        """State, backend, device, counters and seconds per phase of the last ``fit``.
+
+        "copied_from" says which arguments were copied in full, and from where: empty where all
+        was read in place.
+        """
+        session = self._session
+        facts = self._diagnostics if session is None else session.diagnostics()
+        return {**facts, "state": self.state.value, "copied_from": dict(self._copies)}
+
+    def __repr__(self) -> str:
+        objective, n_estimators = self._settings.objective, self._settings.n_estimators
+        return (
+            f"Trainer(objective={objective!r}, n_estimators={n_estimators}, "
+            f"state={self.state.value!r})"
+        )
+
+
+def train(
+    X: Any,
+    y: Any = None,
+    *,
+    sample_weight: Any = None,
+    eval_set: Any = None,
+    eval_sample_weight: Any = None,
+    base_margin: Any = None,
+    eval_base_margin: Any = None,
+    callbacks: Sequence[TrainingObserver] = (),
+    **settings: Unpack[SettingsArguments],
+) -> Model:
+    """Train a model in one call: ``Trainer(callbacks=..., **settings).fit(X, y, ...)``.
+
+    Parameters
+    ----------
+    X, y, sample_weight, eval_set, eval_sample_weight, base_margin, eval_base_margin :
+        as in ``Trainer.fit``.
+    callbacks, settings : as in ``Trainer``.
+    """
+    return Trainer(callbacks=callbacks, **settings).fit(
+        X,
+        y,
+        sample_weight=sample_weight,
+        eval_set=eval_set,
+        eval_sample_weight=eval_sample_weight,
+        base_margin=base_margin,
+        eval_base_margin=eval_base_margin,
+    )
+
+
+def _on_device(raw_predictions: Float32Array, device: str) -> torch.Tensor:
+    return torch.from_numpy(raw_predictions).to(device)
