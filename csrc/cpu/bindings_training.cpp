@@ -1,0 +1,282 @@
+// Bindings of the kernels that a training run calls.
+#include "cpu/bindings_arguments.h"
+#include "cpu/kernels.h"
+
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <tuple>
+#include <vector>
+
+namespace torchgbdt {
+namespace {
+
+using namespace nb::literals;
+
+using Bytes = In<std::uint8_t, 2>;
+using Floats = In<float, 1>;
+using Extremes = std::tuple<float, float, float, bool>;
+
+BinMatrix bin_matrix(const Bytes& bins) {
+    return {bins.data(), length(bins, 0), length(bins, 1)};
+}
+
+FeatureBins feature_bins(const In<std::int32_t, 1>& n_value_bins,
+                         const In<std::int64_t, 1>& bin_offsets) {
+    require(length(bin_offsets) == length(n_value_bins) + 1,
+            "bin_offsets must have one entry more than n_value_bins");
+    const FeatureBins features{n_value_bins.data(), bin_offsets.data(), length(n_value_bins)};
+    check_feature_bins(features);
+    return features;
+}
+
+// The layout of rounded gradients with this many words per row.
+Words words_of(std::int64_t n_words, std::int64_t n_outputs) {
+    require(n_outputs >= 1 && (n_words == n_outputs || n_words == 2 * n_outputs),
+            "words per row match neither a constant nor a general Hessian");
+    return {static_cast<int>(n_outputs), n_words == n_outputs};
+}
+
+ObjectiveRows objective_rows(const In<float, 2>& predictions, const Floats& labels,
+                             const std::optional<Floats>& weights) {
+    const std::int64_t n_rows = length(labels);
+    require(length(predictions) == n_rows && length(predictions, 1) >= 1,
+            "predictions must be (n_rows, n_outputs)");
+    require(!weights || length(*weights) == n_rows, "weights must be (n_rows,)");
+    return {predictions.data(), labels.data(), data_or_null(weights), n_rows,
+            length(predictions, 1)};
+}
+
+Extremes as_tuple(const GradientExtremes& extremes) {
+    return {extremes.largest_gradient, extremes.largest_hessian, extremes.smallest_hessian,
+            extremes.finite};
+}
+
+void bind_transpose_bins(Bytes bins, In<std::int32_t, 1> n_value_bins, Out<std::uint8_t, 2> columns,
+                         int n_threads) {
+    check_thread_count(n_threads);
+    require(length(columns, 0) == length(bins, 1) && length(columns, 1) == length(bins, 0),
+            "columns must be (n_features, n_rows)");
+    require(length(n_value_bins) == length(bins, 1), "n_value_bins must be (n_features,)");
+    const nb::gil_scoped_release release;
+    transpose_bins(bin_matrix(bins), n_value_bins.data(), columns.data(), n_threads);
+}
+
+Extremes bind_compute_gradients(int objective, In<float, 2> predictions, Floats labels,
+                                std::optional<Floats> weights, Out<float, 1> gradients,
+                                std::optional<Out<float, 1>> hessians, int n_threads) {
+    const ObjectiveRows rows = objective_rows(predictions, labels, weights);
+    check_thread_count(n_threads);
+    require(objective == static_cast<int>(ObjectiveKind::squared_error), "unknown objective");
+    require(length(gradients) == rows.n_rows, "gradients must be (n_rows,)");
+    require(!hessians || length(*hessians) == rows.n_rows, "hessians must be (n_rows,)");
+    require(hessians || !weights, "with weights the Hessian is not constant");
+    const nb::gil_scoped_release release;
+    return as_tuple(compute_gradients(static_cast<ObjectiveKind>(objective), rows, gradients.data(),
+                                      hessians ? hessians->data() : nullptr, n_threads));
+}
+
+std::vector<Extremes> bind_load_gradients(In<float, 2> given_gradients, In<float, 2> given_hessians,
+                                          Out<float, 2> gradients,
+                                          std::optional<Out<float, 2>> hessians, int n_threads) {
+    const std::int64_t n_rows = length(gradients);
+    const std::int64_t n_outputs = length(gradients, 1);
+    const auto fits = [&](const auto& array) {
+        return length(array) == n_rows && length(array, 1) == n_outputs;
+    };
+    check_thread_count(n_threads);
+    require(fits(given_gradients) && fits(given_hessians) && (!hessians || fits(*hessians)),
+            "gradients and Hessians must be (n_rows, tree_outputs)");
+    std::vector<GradientExtremes> extremes(static_cast<std::size_t>(n_outputs));
+    {
+        const nb::gil_scoped_release release;
+        load_gradients(given_gradients.data(), given_hessians.data(), n_rows,
+                       static_cast<int>(n_outputs), gradients.data(),
+                       hessians ? hessians->data() : nullptr, extremes.data(), n_threads);
+    }
+    std::vector<Extremes> result;
+    for (const GradientExtremes& of_output : extremes) {
+        result.push_back(as_tuple(of_output));
+    }
+    return result;
+}
+
+void bind_round_gradients(In<float, 2> gradients, std::optional<In<float, 2>> hessians,
+                          In<std::int64_t, 2> scales, Out<std::int32_t, 2> fixed_point,
+                          Out<std::int64_t, 2> totals, int n_threads) {
+    const std::int64_t n_rows = length(gradients);
+    const std::int64_t n_outputs = length(gradients, 1);
+    const Words words = words_of(length(fixed_point, 1), n_outputs);
+    check_thread_count(n_threads);
+    require(length(fixed_point) == n_rows, "fixed_point must be (n_rows, n_words)");
+    require(words.constant_hessian != hessians.has_value(),
+            "hessians must be given exactly if they are not constant");
+    require(!hessians || (length(*hessians) == n_rows && length(*hessians, 1) == n_outputs),
+            "hessians must be (n_rows, tree_outputs)");
+    require(length(scales) == n_outputs && length(scales, 1) == 2, "scales must be (n_outputs, 2)");
+    require(length(totals) == n_outputs && length(totals, 1) == 2, "totals must be (n_outputs, 2)");
+    check_scales(scales.data(), words);
+    const nb::gil_scoped_release release;
+    round_gradients(gradients.data(), data_or_null(hessians), n_rows, words, scales.data(),
+                    fixed_point.data(), totals.data(), n_threads);
+}
+
+void bind_build_histograms(Bytes bins, In<std::int32_t, 1> n_value_bins,
+                           In<std::int64_t, 1> bin_offsets, In<RowId, 1> row_order,
+                           In<std::int32_t, 2> fixed_point, nb::object nodes,
+                           Out<std::int64_t, 3> histograms, int n_outputs, int n_threads) {
+    const FeatureBins features = feature_bins(n_value_bins, bin_offsets);
+    const Words words = words_of(length(fixed_point, 1), n_outputs);
+    const Records<NodeRecord> records(nodes);
+    check_thread_count(n_threads);
+    require(features.n_features == length(bins, 1), "bins have another number of features");
+    require(length(fixed_point) == length(bins), "fixed_point must be (n_rows, n_words)");
+    require(
+        length(histograms, 1) == features.total_bins() && length(histograms, 2) == words.per_cell(),
+        "histograms must be (n_slots, total_bins, 1 + n_words)");
+    check_nodes(records.data(), records.size(), length(row_order));
+    check_slots(records.data(), records.size(), length(histograms));
+    const nb::gil_scoped_release release;
+    build_histograms(bin_matrix(bins), features, words, row_order.data(), fixed_point.data(),
+                     records.data(), records.size(), histograms.data(), n_threads);
+}
+
+void bind_subtract_histograms(nb::object nodes, Out<std::int64_t, 3> histograms, int n_threads) {
+    const Records<NodeRecord> records(nodes);
+    check_thread_count(n_threads);
+    check_slots(records.data(), records.size(), length(histograms));
+    const std::int64_t slot_size = length(histograms, 1) * length(histograms, 2);
+    const nb::gil_scoped_release release;
+    subtract_histograms(records.data(), records.size(), slot_size, histograms.data(), n_threads);
+}
+
+void bind_find_splits(In<std::int32_t, 1> n_value_bins, In<std::int64_t, 1> bin_offsets,
+                      In<std::int64_t, 3> histograms, nb::object nodes, In<std::int64_t, 3> sums,
+                      double reg_lambda, double gamma, std::int64_t min_samples_leaf,
+                      In<std::int64_t, 1> min_hessian, In<std::int64_t, 2> scales,
+                      nb::object splits, Out<std::int64_t, 3> left_sums, int n_threads) {
+    const FeatureBins features = feature_bins(n_value_bins, bin_offsets);
+    const std::int64_t n_outputs = length(sums, 1);
+    const Words words = words_of(length(histograms, 2) - 1, n_outputs);
+    const Records<NodeRecord> records(nodes);
+    const Records<SplitRecord> found(splits, PyBUF_WRITABLE);
+    const std::int64_t n_nodes = records.size();
+    check_thread_count(n_threads);
+    require(length(histograms, 1) == features.total_bins(), "histograms have other bins");
+    require(length(sums) == n_nodes && length(sums, 2) == 2,
+            "sums must be (n_nodes, n_outputs, 2)");
+    require(length(left_sums) == n_nodes && length(left_sums, 1) == n_outputs &&
+                length(left_sums, 2) == 2,
+            "left_sums must be (n_nodes, n_outputs, 2)");
+    require(found.size() == n_nodes, "splits must be (n_nodes,)");
+    require(length(min_hessian) == n_outputs, "min_hessian must be (n_outputs,)");
+    require(length(scales) == n_outputs && length(scales, 1) == 2, "scales must be (n_outputs, 2)");
+    check_slots(records.data(), n_nodes, length(histograms));
+    check_scales(scales.data(), words);
+    const SplitRules rules{reg_lambda, gamma, min_samples_leaf, min_hessian.data(), scales.data()};
+    const nb::gil_scoped_release release;
+    find_splits(features, words, histograms.data(), records.data(), sums.data(), n_nodes, rules,
+                found.data(), left_sums.data(), n_threads);
+}
+
+void bind_route_rows(Bytes columns, In<std::int32_t, 1> n_value_bins, nb::object nodes,
+                     nb::object splits, Out<RowId, 1> row_order, Out<RowId, 1> scratch,
+                     Out<std::int64_t, 1> left_rows, int n_threads) {
+    const Records<NodeRecord> records(nodes);
+    const Records<SplitRecord> found(splits);
+    check_thread_count(n_threads);
+    require(length(n_value_bins) == length(columns), "n_value_bins must be (n_features,)");
+    require(found.size() == records.size() && length(left_rows) == records.size(),
+            "nodes, splits and left_rows differ in length");
+    require(length(scratch) >= length(row_order), "scratch is shorter than row_order");
+    check_nodes(records.data(), records.size(), length(row_order));
+    check_splits(found.data(), found.size(), length(columns));
+    const nb::gil_scoped_release release;
+    route_rows(columns.data(), length(columns, 1), n_value_bins.data(), records.data(),
+               found.data(), records.size(), row_order.data(), scratch.data(), left_rows.data(),
+               n_threads);
+}
+
+void bind_update_predictions(Bytes bins, In<std::int32_t, 1> n_value_bins,
+                             In<std::int32_t, 1> feature, In<std::int32_t, 1> split_bin,
+                             In<std::int32_t, 1> left, In<std::uint8_t, 1> flags,
+                             In<float, 2> value, int output, Out<float, 2> predictions,
+                             int n_threads) {
+    const TreeView tree{feature.data(), split_bin.data(), nullptr,         left.data(),
+                        flags.data(),   value.data(),     length(feature), length(value, 1)};
+    const std::int64_t n_columns = length(predictions, 1);
+    check_thread_count(n_threads);
+    require(length(split_bin) == tree.n_nodes && length(left) == tree.n_nodes &&
+                length(flags) == tree.n_nodes && length(value) == tree.n_nodes,
+            "the arrays of a tree differ in length");
+    require(length(n_value_bins) == length(bins, 1), "n_value_bins must be (n_features,)");
+    require(length(predictions) == length(bins), "predictions must be (n_rows, n_outputs)");
+    require(tree.n_outputs == 1 ? output >= 0 && output < n_columns : tree.n_outputs == n_columns,
+            "the tree's outputs do not fit the predictions");
+    const nb::gil_scoped_release release;
+    update_predictions(bin_matrix(bins), n_value_bins.data(), tree, output, n_columns,
+                       predictions.data(), n_threads);
+}
+
+std::tuple<float, bool> bind_compute_losses(int metric, In<float, 2> predictions, Floats labels,
+                                            std::optional<Floats> weights, Out<float, 1> losses,
+                                            int n_threads) {
+    const ObjectiveRows rows = objective_rows(predictions, labels, weights);
+    check_thread_count(n_threads);
+    require(metric == static_cast<int>(MetricKind::squared_error) ||
+                metric == static_cast<int>(MetricKind::absolute_error),
+            "unknown metric");
+    require(length(losses) == rows.n_rows, "losses must be (n_rows,)");
+    const nb::gil_scoped_release release;
+    const LossExtremes extremes =
+        compute_losses(static_cast<MetricKind>(metric), rows, losses.data(), n_threads);
+    return {extremes.largest, extremes.finite};
+}
+
+std::int64_t bind_sum_losses(Floats losses, int scale, int n_threads) {
+    const std::int64_t scales[] = {scale, 0};
+    check_thread_count(n_threads);
+    check_scales(scales, Words{1, false});
+    const nb::gil_scoped_release release;
+    return sum_losses(losses.data(), length(losses), scale, n_threads);
+}
+
+}  // namespace
+
+void bind_training(nb::module_& module) {
+    module.def("transpose_bins", &bind_transpose_bins, array("bins"), array("n_value_bins"),
+               array("columns"), "n_threads"_a, "Write the column-major copy of the bins.");
+    module.def("compute_gradients", &bind_compute_gradients, "objective"_a, array("predictions"),
+               array("labels"), array("weights").none(), array("gradients"),
+               array("hessians").none(), "n_threads"_a,
+               "Write gradients; return (max |g|, max h, min h, all finite).");
+    module.def("load_gradients", &bind_load_gradients, array("given_gradients"),
+               array("given_hessians"), array("gradients"), array("hessians").none(), "n_threads"_a,
+               "Copy gradients; return (max |g|, max h, min h, finite) per output.");
+    module.def("round_gradients", &bind_round_gradients, array("gradients"),
+               array("hessians").none(), array("scales"), array("fixed_point"), array("totals"),
+               "n_threads"_a, "Write gradients in fixed point and their totals.");
+    module.def("build_histograms", &bind_build_histograms, array("bins"), array("n_value_bins"),
+               array("bin_offsets"), array("row_order"), array("fixed_point"), "nodes"_a,
+               array("histograms"), "n_outputs"_a, "n_threads"_a,
+               "Write the histograms of nodes with `build`.");
+    module.def("subtract_histograms", &bind_subtract_histograms, "nodes"_a, array("histograms"),
+               "n_threads"_a, "Subtract the sibling from the parent in nodes without `build`.");
+    module.def("find_splits", &bind_find_splits, array("n_value_bins"), array("bin_offsets"),
+               array("histograms"), "nodes"_a, array("sums"), "reg_lambda"_a, "gamma"_a,
+               "min_samples_leaf"_a, array("min_hessian"), array("scales"), "splits"_a,
+               array("left_sums"), "n_threads"_a, "Write the best split of each node.");
+    module.def("route_rows", &bind_route_rows, array("columns"), array("n_value_bins"), "nodes"_a,
+               "splits"_a, array("row_order"), array("scratch"), array("left_rows"), "n_threads"_a,
+               "Partition the rows of each node; write how many went left.");
+    module.def("update_predictions", &bind_update_predictions, array("bins"), array("n_value_bins"),
+               array("feature"), array("split_bin"), array("left"), array("flags"), array("value"),
+               "output"_a, array("predictions"), "n_threads"_a, "Add a tree to predictions.");
+    module.def("compute_losses", &bind_compute_losses, "metric"_a, array("predictions"),
+               array("labels"), array("weights").none(), array("losses"), "n_threads"_a,
+               "Write weighted losses; return (the largest, all finite).");
+    module.def("sum_losses", &bind_sum_losses, array("losses"), "scale"_a, "n_threads"_a,
+               "Sum losses in fixed point.");
+}
+
+}  // namespace torchgbdt

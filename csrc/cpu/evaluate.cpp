@@ -1,0 +1,74 @@
+// Metrics: per-row losses in float32, and their exact sum in fixed point. See core.metrics.
+#include "cpu/kernels.h"
+#include "cpu/thread_pool.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace torchgbdt {
+namespace {
+
+constexpr std::int64_t kTaskRows = 16384;
+
+float row_loss(MetricKind metric, float residual) {
+    return metric == MetricKind::squared_error ? squared_error_loss(residual)
+                                               : absolute_error_loss(residual);
+}
+
+}  // namespace
+
+// Layout: predictions (n_rows, n_columns), everything else (n_rows,).
+// Grid:   one task per 16,384 rows.
+// Writes: each task the losses of its rows, each worker its own extremes.
+LossExtremes compute_losses(MetricKind metric, const ObjectiveRows& rows, float* losses,
+                            int n_threads) {
+    const Blocks tasks{rows.n_rows, kTaskRows};
+    std::vector<LossExtremes> extremes(static_cast<std::size_t>(n_threads));
+    const auto join = [](LossExtremes& into, const LossExtremes& other) {
+        into.largest = std::max(into.largest, other.largest);
+        into.finite &= other.finite;
+    };
+    parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int worker) {
+        LossExtremes of_task;
+        for (std::int64_t row = tasks.begin(task); row < tasks.end(task); ++row) {
+            const float prediction = rows.predictions[row * rows.n_columns];
+            const float residual = squared_error_residual(prediction, rows.labels[row]);
+            float loss = row_loss(metric, residual);
+            if (rows.weights != nullptr) {
+                loss = weighted_loss(loss, rows.weights[row]);
+            }
+            losses[row] = loss;
+            join(of_task, {is_finite(loss) ? loss : 0.0f, is_finite(loss)});
+        }
+        join(extremes[static_cast<std::size_t>(worker)], of_task);
+    });
+    LossExtremes result;
+    for (const LossExtremes& of_worker : extremes) {
+        join(result, of_worker);
+    }
+    return result;
+}
+
+// Layout: losses (n_rows,).
+// Grid:   one task per 16,384 rows.
+// Writes: each worker its own sum; the caller adds them.
+std::int64_t sum_losses(const float* losses, std::int64_t n_rows, std::int32_t scale,
+                        int n_threads) {
+    const Blocks tasks{n_rows, kTaskRows};
+    std::vector<std::int64_t> sums(static_cast<std::size_t>(n_threads), 0);
+    parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int worker) {
+        const float power = power_of_two(scale);
+        std::int64_t sum = 0;
+        for (std::int64_t row = tasks.begin(task); row < tasks.end(task); ++row) {
+            sum += static_cast<std::int64_t>(round_half_even(losses[row] * power));
+        }
+        sums[static_cast<std::size_t>(worker)] += sum;
+    });
+    std::int64_t total = 0;
+    for (const std::int64_t sum : sums) {
+        total += sum;
+    }
+    return total;
+}
+
+}  // namespace torchgbdt

@@ -1,0 +1,126 @@
+// All native kernels. Each is stateless, works on buffers of its caller, and returns when its
+// results can be read. Results do not depend on n_threads: sums are integers, maxima have no order.
+// Kernels validate what a wrong index could turn into a wrong address and throw
+// std::invalid_argument; dtypes and shapes are checked where Python enters, in the bindings.
+#pragma once
+
+#include "cpu/matrix_view.h"
+#include "cpu/views.h"
+#include "shared/metric_math.h"
+#include "shared/objective_math.h"
+
+#include <cstdint>
+
+namespace torchgbdt {
+
+// --- data ---------------------------------------------------------------------------------------
+
+// Quantizes X: bins[i, f] = number of thresholds of f below x, or the missing code where x is NaN.
+// kept_rows: rows of the matrix, (n_kept,), or null for all rows; then n_kept = matrix.n_rows.
+void bin_features(const MatrixView& matrix, const std::int64_t* kept_rows, std::int64_t n_kept,
+                  const Thresholds& thresholds, std::uint8_t* bins, int n_threads);
+
+// columns[f, row] = bins[row, f]. Throws if a code is beyond its feature's missing code.
+void transpose_bins(const BinMatrix& bins, const std::int32_t* n_value_bins, std::uint8_t* columns,
+                    int n_threads);
+
+// --- gradients ----------------------------------------------------------------------------------
+
+// Over finite numbers only; `finite` tells whether there were others.
+struct GradientExtremes {
+    float largest_gradient = 0.0f;
+    float largest_hessian = 0.0f;
+    float smallest_hessian = 0.0f;
+    bool finite = true;
+};
+
+// What an objective reads. predictions: (n_rows, n_columns); weights: null if all are 1.
+struct ObjectiveRows {
+    const float* predictions;
+    const float* labels;
+    const float* weights;
+    std::int64_t n_rows;
+    std::int64_t n_columns;
+};
+
+// Writes gradients and, unless hessians is null (all are 1 then), Hessians of one output,
+// (n_rows,).
+GradientExtremes compute_gradients(ObjectiveKind objective, const ObjectiveRows& rows,
+                                   float* gradients, float* hessians, int n_threads);
+
+// Copies gradients computed elsewhere, (n_rows, n_outputs), flushed; extremes: (n_outputs,).
+void load_gradients(const float* given_gradients, const float* given_hessians, std::int64_t n_rows,
+                    int n_outputs, float* gradients, float* hessians, GradientExtremes* extremes,
+                    int n_threads);
+
+// Rounds to fixed point. scales, totals: (n_outputs, 2), gradient then Hessian. hessians is not
+// read if the Hessian is constant.
+void round_gradients(const float* gradients, const float* hessians, std::int64_t n_rows,
+                     const Words& words, const std::int64_t* scales, std::int32_t* fixed_point,
+                     std::int64_t* totals, int n_threads);
+
+// --- a level ------------------------------------------------------------------------------------
+
+// histograms: (n_slots, total_bins, words.per_cell()). Writes the slots of nodes with `build`.
+void build_histograms(const BinMatrix& bins, const FeatureBins& features, const Words& words,
+                      const RowId* row_order, const std::int32_t* fixed_point,
+                      const NodeRecord* nodes, std::int64_t n_nodes, std::int64_t* histograms,
+                      int n_threads);
+
+// For nodes without `build`: histogram[slot] -= histogram[sibling_slot]; slots have slot_size
+// words.
+void subtract_histograms(const NodeRecord* nodes, std::int64_t n_nodes, std::int64_t slot_size,
+                         std::int64_t* histograms, int n_threads);
+
+// SplitRules of core/splits.py.
+struct SplitRules {
+    double reg_lambda;
+    double gamma;
+    std::int64_t min_samples_leaf;
+    const std::int64_t* min_hessian;  // (n_outputs,)
+    const std::int64_t* scales;       // (n_outputs, 2)
+};
+
+// sums, left_sums: (n_nodes, n_outputs, 2). splits: (n_nodes,).
+void find_splits(const FeatureBins& features, const Words& words, const std::int64_t* histograms,
+                 const NodeRecord* nodes, const std::int64_t* sums, std::int64_t n_nodes,
+                 const SplitRules& rules, SplitRecord* splits, std::int64_t* left_sums,
+                 int n_threads);
+
+// columns: transposed bins. scratch: as many row ids as row_order. left_rows: (n_nodes,).
+void route_rows(const std::uint8_t* columns, std::int64_t n_rows, const std::int32_t* n_value_bins,
+                const NodeRecord* nodes, const SplitRecord* splits, std::int64_t n_nodes,
+                RowId* row_order, RowId* scratch, std::int64_t* left_rows, int n_threads);
+
+// --- predictions --------------------------------------------------------------------------------
+
+// predictions: (n_rows, n_columns). A tree with one value per leaf adds to column `output`, another
+// to all columns.
+void update_predictions(const BinMatrix& bins, const std::int32_t* n_value_bins,
+                        const TreeView& tree, std::int64_t output, std::int64_t n_columns,
+                        float* predictions, int n_threads);
+
+// sums: (n_rows, n_columns). Tree t with one value per leaf adds to column t mod n_columns.
+void predict(const ForestView& forest, const MatrixView& matrix, std::int64_t n_columns,
+             float* sums, int n_threads);
+
+// leaves: (n_rows, n_trees), node indices counted from each tree's root.
+void predict_leaves(const ForestView& forest, const MatrixView& matrix, std::int32_t* leaves,
+                    int n_threads);
+
+// --- metrics ------------------------------------------------------------------------------------
+
+struct LossExtremes {
+    float largest = 0.0f;  // of the finite ones
+    bool finite = true;
+};
+
+// losses: (n_rows,), weighted.
+LossExtremes compute_losses(MetricKind metric, const ObjectiveRows& rows, float* losses,
+                            int n_threads);
+
+// Sum of round_half_even(loss * 2^scale); every term and the sum must fit into int64.
+std::int64_t sum_losses(const float* losses, std::int64_t n_rows, std::int32_t scale,
+                        int n_threads);
+
+}  // namespace torchgbdt
