@@ -1,0 +1,350 @@
+"""The native CPU backend: numpy owns the buffers, the C++ kernels in csrc/cpu do the work.
+
+Each method hands its buffers to the kernel of the same name; there are no loops over rows or nodes
+here. See csrc/README.md for the layouts.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from torchgbdt import _native
+from torchgbdt.backends.native_run import Losses, NativeRun
+from torchgbdt.core.arrays import (
+    GRADIENT_DTYPE,
+    SUM_DTYPE,
+    BinArray,
+    Float32Array,
+    Float64Array,
+    Int32Array,
+    Int64Array,
+    RecordArray,
+)
+from torchgbdt.core.backend import (
+    NODE_DTYPE,
+    ComputeBackend,
+    GradientExtremes,
+    LevelBatch,
+    RunRows,
+    RunSettings,
+)
+from torchgbdt.core.binning import BinThresholds
+from torchgbdt.core.communicator import Communicator
+from torchgbdt.core.errors import BackendError, StateError
+from torchgbdt.core.feature_source import FeatureSource, HostMatrix, row_blocks
+from torchgbdt.core.fixed_point import loss_bits
+from torchgbdt.core.metrics import Metric
+from torchgbdt.core.splits import SPLIT_DTYPE, Histograms, SplitRules
+from torchgbdt.core.tree import Forest, Tree
+
+_MAX_SAMPLES_LEAF = 2**62
+"""More than any node has; a larger setting means the same and fits into int64."""
+
+
+class NativeBackend(ComputeBackend):
+    """Trains on the CPU, with results that do not depend on the number of threads.
+
+    Parameters
+    ----------
+    n_threads : >= 1; may exceed the number of cores.
+    """
+
+    name = "cpu"
+
+    def __init__(self, n_threads: int) -> None:
+        self._n_threads = n_threads
+        self._run: NativeRun | None = None
+
+    # --- outside a run -----------------------------------------------------------------------
+
+    def bin_features(
+        self,
+        source: FeatureSource,
+        kept_rows: Int64Array | None,
+        thresholds: BinThresholds,
+        bins: BinArray,
+    ) -> None:
+        """See ComputeBackend."""
+        cuts = (thresholds.values, thresholds.offsets, thresholds.n_value_bins)
+        if isinstance(source, HostMatrix):
+            _native.bin_features(
+                source.values, source.is_bfloat16, kept_rows, *cuts, bins, self._n_threads
+            )
+            return
+        for rows, block in _host_blocks(source, kept_rows):
+            _native.bin_features(block.values, False, None, *cuts, bins[rows], self._n_threads)
+
+    def predict(self, forest: Forest, source: FeatureSource, sums: Float32Array) -> None:
+        """See ComputeBackend."""
+        for rows, block in _host_blocks(source):
+            _native.predict(
+                *_forest_arrays(forest),
+                block.values,
+                block.is_bfloat16,
+                sums[rows],
+                self._n_threads,
+            )
+
+    def predict_leaves(self, forest: Forest, source: FeatureSource, leaves: Int32Array) -> None:
+        """See ComputeBackend."""
+        for rows, block in _host_blocks(source):
+            _native.predict_leaves(
+                *_forest_arrays(forest),
+                block.values,
+                block.is_bfloat16,
+                leaves[rows],
+                self._n_threads,
+            )
+
+    # --- a run -------------------------------------------------------------------------------
+
+    def prepare(self, train: RunRows, valids: Sequence[RunRows], settings: RunSettings) -> None:
+        """See ComputeBackend. Bins, labels and weights are used where they lie, not copied."""
+        self._run = None
+        run = NativeRun([train, *valids], settings)
+        _native.transpose_bins(
+            run.datasets[0].bins, settings.thresholds.n_value_bins, run.columns, self._n_threads
+        )
+        self._run = run
+
+    def release(self) -> None:
+        """See ComputeBackend."""
+        self._run = None
+
+    @property
+    def run(self) -> NativeRun:
+        """The run in progress."""
+        if self._run is None:
+            raise StateError("the backend has no run; call prepare first.")
+        return self._run
+
+    def sample_rows(self, tree: int) -> int:
+        """All rows: row sampling is not built yet."""
+        row_order = self.run.row_order
+        row_order[:] = np.arange(row_order.size, dtype=row_order.dtype)
+        return row_order.size
+
+    def compute_gradients(self, output: int) -> GradientExtremes:
+        """See ComputeBackend."""
+        run, train = self.run, self.run.datasets[0]
+        if run.gradients.shape[1] != 1 or output != 0:
+            raise BackendError(
+                f"objective {run.settings.objective.name!r} has one output; found output {output} "
+                f"of trees with {run.gradients.shape[1]} values per leaf."
+            )
+        extremes = _native.compute_gradients(
+            int(run.settings.objective.kind),
+            run.predictions[0],
+            train.labels,
+            train.weights,
+            run.gradients.reshape(-1),
+            None if run.hessians is None else run.hessians.reshape(-1),
+            self._n_threads,
+        )
+        return run.keep_extremes([extremes])
+
+    def load_gradients(self, gradients: Float32Array, hessians: Float32Array) -> GradientExtremes:
+        """See ComputeBackend. Subnormals are flushed on the way in."""
+        run = self.run
+        if run.hessians is None and not np.all(hessians == 1):
+            raise BackendError("the run was prepared for Hessians of 1; found others.")
+        given = (np.ascontiguousarray(gradients), np.ascontiguousarray(hessians))
+        extremes = _native.load_gradients(*given, run.gradients, run.hessians, self._n_threads)
+        return run.keep_extremes(extremes)
+
+    def round_gradients(self, scales: Int64Array) -> Int64Array:
+        """See ComputeBackend."""
+        run = self.run
+        run.check_scales(scales)
+        totals = np.zeros((run.settings.tree_outputs, 2), SUM_DTYPE)
+        _native.round_gradients(
+            run.gradients, run.hessians, scales, run.fixed_point, totals, self._n_threads
+        )
+        run.scales = scales
+        return totals
+
+    def build_histograms(self, batch: LevelBatch) -> None:
+        """See ComputeBackend."""
+        run = self.run
+        _native.build_histograms(
+            run.datasets[0].bins,
+            *run.feature_bins,
+            run.row_order,
+            run.fixed_point,
+            _nodes(batch.nodes),
+            run.histograms,
+            run.settings.tree_outputs,
+            self._n_threads,
+        )
+
+    def exchange_histograms(self, batch: LevelBatch, communicator: Communicator) -> None:
+        """See ComputeBackend."""
+        built = batch.nodes["slot"][batch.nodes["build"]]
+        sums = self.run.histograms[built]
+        communicator.sum_int64(sums)
+        self.run.histograms[built] = sums
+
+    def subtract_histograms(self, batch: LevelBatch) -> None:
+        """See ComputeBackend."""
+        _native.subtract_histograms(_nodes(batch.nodes), self.run.histograms, self._n_threads)
+
+    def read_histograms(self, batch: LevelBatch) -> Histograms:
+        """See ComputeBackend."""
+        run = self.run
+        cells = np.moveaxis(run.histograms[batch.nodes["slot"]], 2, 1)  # (n_nodes, words, bins)
+        counts, words = cells[:, 0].copy(), cells[:, 1:]
+        if run.hessians is None:
+            hessians = counts[:, None, :] * run.hessian_units()[:, None].astype(SUM_DTYPE)
+            return Histograms(counts, words.copy(), hessians)
+        return Histograms(counts, words[:, 0::2].copy(), words[:, 1::2].copy())
+
+    def find_splits(self, batch: LevelBatch, rules: SplitRules) -> tuple[RecordArray, Int64Array]:
+        """See ComputeBackend."""
+        splits = np.zeros(batch.nodes.size, SPLIT_DTYPE)
+        sums = np.ascontiguousarray(batch.sums)
+        left_sums = np.zeros_like(sums)
+        _native.find_splits(
+            *self.run.feature_bins,
+            self.run.histograms,
+            _nodes(batch.nodes),
+            sums,
+            rules.reg_lambda,
+            rules.gamma,
+            min(rules.min_samples_leaf, _MAX_SAMPLES_LEAF),
+            rules.min_hessian,
+            rules.scales,
+            splits,
+            left_sums,
+            self._n_threads,
+        )
+        return splits, left_sums
+
+    def run_thresholds(self) -> BinThresholds:
+        """See ComputeBackend."""
+        return self.run.settings.thresholds
+
+    def route_rows(self, nodes: RecordArray, splits: RecordArray) -> Int64Array:
+        """See ComputeBackend."""
+        run = self.run
+        left_rows = np.zeros(nodes.size, np.int64)
+        _native.route_rows(
+            run.columns,
+            run.settings.thresholds.n_value_bins,
+            _nodes(nodes),
+            _records(splits, SPLIT_DTYPE),
+            run.row_order,
+            run.scratch,
+            left_rows,
+            self._n_threads,
+        )
+        return left_rows
+
+    def update_predictions(self, tree: Tree, output: int) -> None:
+        """See ComputeBackend."""
+        run = self.run
+        for data, predictions in zip(run.datasets, run.predictions, strict=True):
+            _native.update_predictions(
+                data.bins,
+                run.settings.thresholds.n_value_bins,
+                tree.feature,
+                tree.split_bin,
+                tree.left,
+                tree.flags,
+                tree.value,
+                output,
+                predictions,
+                self._n_threads,
+            )
+
+    def compute_losses(self, metric: Metric, dataset: int) -> tuple[float, bool]:
+        """See ComputeBackend."""
+        run, data = self.run, self.run.datasets[dataset]
+        losses = np.empty(data.n_rows, GRADIENT_DTYPE)
+        largest, finite = _native.compute_losses(
+            int(metric.kind),
+            run.predictions[dataset],
+            data.labels,
+            data.weights,
+            losses,
+            self._n_threads,
+        )
+        run.losses = Losses(losses, largest, loss_bits(data.total_rows)) if finite else None
+        return (largest if finite else 0.0), finite
+
+    def sum_losses(self, scale: int) -> int:
+        """See ComputeBackend."""
+        losses = self.run.losses
+        if losses is None:
+            raise StateError("there are no finite losses to sum; call compute_losses first.")
+        if np.ldexp(losses.largest, scale) > 2.0**losses.bits:
+            raise BackendError(f"the sum of losses times 2^{scale} could exceed int64.")
+        return _native.sum_losses(losses.values, scale, self._n_threads)
+
+    def total_rows(self, dataset: int) -> int:
+        """See ComputeBackend."""
+        return self.run.datasets[dataset].total_rows
+
+    def read_predictions(self, dataset: int) -> Float32Array:
+        """See ComputeBackend."""
+        return self.run.predictions[dataset].copy()
+
+    def read_gradients(self) -> tuple[Float32Array, Float32Array]:
+        """See ComputeBackend."""
+        run = self.run
+        hessians = np.ones_like(run.gradients) if run.hessians is None else run.hessians.copy()
+        return run.gradients.copy(), hessians
+
+    def read_fixed_point(self) -> tuple[Int32Array, Int32Array]:
+        """See ComputeBackend."""
+        run = self.run
+        if run.hessians is None:
+            units = np.broadcast_to(run.hessian_units(), run.gradients.shape)
+            return run.fixed_point.copy(), units.copy()
+        return run.fixed_point[:, 0::2].copy(), run.fixed_point[:, 1::2].copy()
+
+    def read_row_order(self) -> Int64Array:
+        """See ComputeBackend."""
+        return self.run.row_order.astype(np.int64)
+
+    def diagnostics(self) -> dict[str, Any]:
+        """See ComputeBackend."""
+        facts = {
+            "backend": self.name,
+            "device": "cpu",
+            "n_threads": self._n_threads,
+            "native_version": _native.version(),
+            "numpy": np.__version__,
+        }
+        return facts if self._run is None else facts | self._run.diagnostics()
+
+
+def _records(records: RecordArray, dtype: np.dtype[np.void]) -> RecordArray:
+    """Records of exactly this dtype, C-ordered; the kernels read them as C structs."""
+    if records.dtype != dtype:
+        raise TypeError(f"expected records of dtype {dtype}; found {records.dtype}.")
+    return np.ascontiguousarray(records)
+
+
+def _nodes(nodes: RecordArray) -> RecordArray:
+    return _records(nodes, NODE_DTYPE)
+
+
+def _forest_arrays(
+    forest: Forest,
+) -> tuple[Int64Array, Int32Array, Float64Array, Int32Array, BinArray, Float32Array]:
+    nodes = forest.nodes
+    return (forest.offsets, nodes.feature, nodes.threshold, nodes.left, nodes.flags, nodes.value)
+
+
+def _host_blocks(
+    source: FeatureSource, kept_rows: Int64Array | None = None
+) -> Iterator[tuple[slice, HostMatrix]]:
+    """All (kept) rows of a source: a host matrix as it lies, another one a block at a time."""
+    if isinstance(source, HostMatrix) and kept_rows is None:
+        yield slice(None), source
+        return
+    n_rows = source.n_rows if kept_rows is None else kept_rows.size
+    for rows in row_blocks(n_rows, 8 * source.n_features):
+        chosen = np.arange(rows.start, rows.stop) if kept_rows is None else kept_rows[rows]
+        yield rows, HostMatrix(source.sample(chosen, slice(0, source.n_features)))

@@ -1,0 +1,130 @@
+"""The buffers of one native run: what the kernels of csrc/cpu read and write, owned by numpy."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from torchgbdt.core.arrays import (
+    BIN_DTYPE,
+    FIXED_DTYPE,
+    GRADIENT_DTYPE,
+    SUM_DTYPE,
+    BinArray,
+    Float32Array,
+    Int32Array,
+    Int64Array,
+)
+from torchgbdt.core.backend import GradientExtremes, RunRows, RunSettings
+from torchgbdt.core.errors import BackendError, StateError
+from torchgbdt.core.fixed_point import GRADIENT_BITS, HESSIAN_BITS, round_hessians
+
+_ROW_ID_DTYPE = np.uint32
+"""Row numbers: a data set has at most 2^32 rows, and half the bytes of int64 are moved."""
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Finite losses of one data set.
+
+    Attributes
+    ----------
+    largest : of ``values``.
+    bits : that one loss may have in fixed point; see ``fixed_point.loss_bits``.
+    """
+
+    values: Float32Array
+    largest: float
+    bits: int
+
+
+class NativeRun:
+    """The buffers of one run; layouts in csrc/README.md.
+
+    Attributes
+    ----------
+    columns : uint8, (n_features, n_rows), the training bins again, for routing.
+    hessians : float32, (n_rows, tree_outputs); None where all are 1.
+    fixed_point : int32, (n_rows, n_words), what a row adds to a histogram cell.
+    histograms : int64, (n_slots, total_bins, 1 + n_words).
+    row_order, scratch : uint32, (n_rows,).
+    """
+
+    def __init__(self, datasets: list[RunRows], settings: RunSettings) -> None:
+        self.settings = settings
+        if settings.constant_hessian and datasets[0].weights is not None:
+            raise BackendError("weighted rows do not have a constant Hessian.")
+        self.datasets = [_checked_rows(data) for data in datasets]
+        thresholds, outputs = settings.thresholds, settings.tree_outputs
+        bins = self.datasets[0].bins
+        n_rows = bins.shape[0]
+        n_words = outputs if settings.constant_hessian else 2 * outputs
+        self.feature_bins = (thresholds.n_value_bins, thresholds.bin_offsets)
+        self.columns: BinArray = np.empty(bins.shape[::-1], BIN_DTYPE)
+        self.gradients: Float32Array = np.zeros((n_rows, outputs), GRADIENT_DTYPE)
+        self.hessians = None if settings.constant_hessian else np.zeros_like(self.gradients)
+        self.fixed_point: Int32Array = np.zeros((n_rows, n_words), FIXED_DTYPE)
+        self.row_order = np.arange(n_rows, dtype=_ROW_ID_DTYPE)
+        self.scratch = np.empty_like(self.row_order)
+        shape = (settings.n_slots, thresholds.total_bins, 1 + n_words)
+        self.histograms: Int64Array = np.empty(shape, SUM_DTYPE)  # untouched pages cost nothing
+        n_columns = settings.objective.n_outputs
+        self.predictions: list[Float32Array] = [
+            np.zeros((data.n_rows, n_columns), GRADIENT_DTYPE) for data in self.datasets
+        ]
+        self.scales: Int64Array = np.zeros((outputs, 2), np.int64)
+        self.losses: Losses | None = None
+        self._extremes: GradientExtremes | None = None
+
+    def keep_extremes(self, extremes: list[tuple[float, float, float, bool]]) -> GradientExtremes:
+        """The kernel's (max |g|, max h, min h, finite) of each output as the core wants them."""
+        largest_g, largest_h, smallest_h, finite = zip(*extremes, strict=True)
+        largest = np.stack((largest_g, largest_h), axis=1).astype(np.float64)
+        if self.row_order.size == 0:
+            largest[:] = 0
+        self._extremes = GradientExtremes(largest, min(smallest_h), all(finite))
+        return self._extremes
+
+    def check_scales(self, scales: Int64Array) -> None:
+        """Raise unless every gradient at hand fits its fixed-point word at these scales."""
+        extremes = self._extremes
+        if extremes is None:
+            raise StateError("there are no gradients to round; call compute_gradients first.")
+        if not extremes.finite or extremes.smallest_hessian < 0:
+            raise BackendError("gradients must be finite, and Hessians >= 0, to be rounded.")
+        limits = (2.0**GRADIENT_BITS, 2.0**HESSIAN_BITS)
+        if scales.shape != extremes.largest.shape or np.any(
+            np.ldexp(extremes.largest, scales) > limits
+        ):
+            raise BackendError(
+                f"gradients up to {extremes.largest.tolist()} do not fit the scales "
+                f"{scales.tolist()}."
+            )
+
+    def hessian_units(self) -> Int32Array:
+        """What each row adds to Hessians that are constant; int32, (tree_outputs,)."""
+        one = np.ones(1, GRADIENT_DTYPE)
+        return np.concatenate([round_hessians(one, scale) for scale in self.scales[:, 1].tolist()])
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Bytes of the large buffers."""
+        return {
+            "constant_hessian": self.hessians is None,
+            "bytes": {
+                "bins": sum(data.bins.nbytes for data in self.datasets) + self.columns.nbytes,
+                "histograms": self.histograms.nbytes,
+                "fixed_point": self.fixed_point.nbytes,
+            },
+        }
+
+
+def _checked_rows(data: RunRows) -> RunRows:
+    """The rows with contiguous arrays, or BackendError where this backend cannot take them."""
+    if data.margins is not None:
+        raise BackendError("margins beside the labels are not built yet.")
+    return replace(
+        data,
+        bins=np.ascontiguousarray(data.bins),
+        labels=np.ascontiguousarray(data.labels),
+        weights=None if data.weights is None else np.ascontiguousarray(data.weights),
+    )
