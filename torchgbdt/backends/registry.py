@@ -1,0 +1,92 @@
+"""Which backends exist, which can run here, and which one a run gets.
+
+The only place that compares backend names. A backend is imported when it is asked for, so that a
+broken or absent one costs the others nothing. Nothing falls back silently.
+"""
+
+from collections.abc import Callable
+
+from torchgbdt.core.backend import ComputeBackend
+from torchgbdt.core.errors import BackendUnavailableError, InvalidParameterError
+
+AUTO = "auto"
+"""The backend, or the device, that the data suggests."""
+
+_HOST_DEVICE = "cpu"
+_NOT_BUILT = "not built yet"
+
+
+def _make_oracle(n_threads: int) -> ComputeBackend:
+    from torchgbdt.backends.oracle import OracleBackend
+
+    return OracleBackend()
+
+
+def _make_cpu(n_threads: int) -> ComputeBackend:
+    try:
+        from torchgbdt.backends.native import NativeBackend
+    except ImportError as error:
+        raise BackendUnavailableError(
+            f"backend 'cpu' cannot run here: its compiled module does not load ({error}). "
+            f"Reinstall torchgbdt, or pass backend='oracle' (slow)."
+        ) from error
+    return NativeBackend(n_threads)
+
+
+_MAKERS: dict[str, Callable[[int], ComputeBackend]] = {"oracle": _make_oracle, "cpu": _make_cpu}
+_PLANNED = ("torch", "mps")
+
+
+def available() -> dict[str, str | None]:
+    """Each backend's name -> None, or the reason why it cannot run here."""
+    reasons: dict[str, str | None] = {name: _reason(make) for name, make in _MAKERS.items()}
+    return reasons | dict.fromkeys(_PLANNED, _NOT_BUILT)
+
+
+def _reason(make: Callable[[int], ComputeBackend]) -> str | None:
+    try:
+        make(1)
+    except BackendUnavailableError as error:
+        return str(error)
+    return None
+
+
+def make_backend(backend: str, device: str, n_threads: int) -> ComputeBackend:
+    """The backend for one run or prediction.
+
+    Parameters
+    ----------
+    backend : a name, or "auto" for the one that belongs to the device; never the oracle.
+    device : where the run takes place, such as "cpu" or "cuda:0".
+    n_threads : >= 1.
+
+    Raises
+    ------
+    InvalidParameterError : there is no such backend, or it does not run on that device.
+    BackendUnavailableError : it cannot run here; the message says why and what to do.
+    """
+    allowed = [AUTO, *_MAKERS, *_PLANNED]
+    if backend not in allowed:
+        raise InvalidParameterError(
+            f"backend must be one of {', '.join(map(repr, allowed))}; found {backend!r}."
+        )
+    device_type = device.partition(":")[0]
+    if backend == AUTO:
+        return _make_cpu(n_threads) if device_type == _HOST_DEVICE else _no_backend_for(device)
+    if backend in _PLANNED:
+        raise BackendUnavailableError(
+            f"backend {backend!r} is {_NOT_BUILT}; pass backend='cpu', and tensors on the CPU."
+        )
+    if device_type not in (_HOST_DEVICE, AUTO):
+        raise InvalidParameterError(
+            f"backend {backend!r} runs on device 'cpu'; found device {device!r}. "
+            f"Pass device='cpu', or leave backend out."
+        )
+    return _MAKERS[backend](n_threads)
+
+
+def _no_backend_for(device: str) -> ComputeBackend:
+    raise BackendUnavailableError(
+        f"no backend runs on device {device!r} yet; move the data with .cpu(), or pass "
+        f"device='cpu' to train on a copy of it there."
+    )
