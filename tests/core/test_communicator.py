@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from core.ranks import on_ranks
+from support.ranks import run_ranks
 
 from torchgbdt.core.communicator import SINGLE_RANK, Communicator, InProcessRanks
 from torchgbdt.core.errors import BackendError
@@ -25,7 +25,7 @@ def test_a_single_rank_is_the_identity() -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_ranks_know_their_number_and_the_size_of_the_group(size: int) -> None:
-    assert on_ranks(size, lambda c: (c.rank, c.size)) == [(rank, size) for rank in range(size)]
+    assert run_ranks(size, lambda c: (c.rank, c.size)) == [(rank, size) for rank in range(size)]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -35,7 +35,7 @@ def test_gather_gives_every_rank_all_arrays_in_rank_order(size: int) -> None:
         parts = communicator.gather(np.full(communicator.rank, communicator.rank, np.int64))
         return [part.tolist() for part in parts]
 
-    assert on_ranks(size, work) == [[[rank] * rank for rank in range(size)]] * size
+    assert run_ranks(size, work) == [[[rank] * rank for rank in range(size)]] * size
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_gather_gives_every_rank_all_arrays_in_rank_order(size: int) -> None:
 )
 def test_gather_keeps_dtypes_and_trailing_axes(dtype: object) -> None:
     array = np.zeros((2, 3), dtype)
-    for parts in on_ranks(2, lambda c: c.gather(array)):
+    for parts in run_ranks(2, lambda c: c.gather(array)):
         assert [(part.dtype, part.shape) for part in parts] == [(array.dtype, (2, 3))] * 2
 
 
@@ -56,7 +56,7 @@ def test_gathered_arrays_are_copies() -> None:
         communicator.any_true(False)
         return [int(part[0]) for part in parts]
 
-    assert on_ranks(2, work) == [[10, 1], [20, 1]]
+    assert run_ranks(2, work) == [[10, 1], [20, 1]]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -67,7 +67,7 @@ def test_sum_is_exact_where_float64_would_round(size: int) -> None:
         return array.tolist()
 
     ranks = sum(range(size))
-    assert on_ranks(size, work) == [[[size * (2**53 + 1), -ranks], [size, 0]]] * size
+    assert run_ranks(size, work) == [[[size * (2**53 + 1), -ranks], [size, 0]]] * size
 
 
 def test_sum_writes_into_a_view_of_a_larger_array() -> None:
@@ -76,7 +76,7 @@ def test_sum_writes_into_a_view_of_a_larger_array() -> None:
         communicator.sum_int64(whole[1::2])
         return whole.tolist()
 
-    assert on_ranks(2, work) == [[0, 2, 2, 6]] * 2
+    assert run_ranks(2, work) == [[0, 2, 2, 6]] * 2
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -85,7 +85,7 @@ def test_max_is_taken_element_by_element(size: int) -> None:
         local = np.array([communicator.rank, -communicator.rank, -np.inf], np.float64)
         return communicator.max_float64(local).tolist()
 
-    assert on_ranks(size, work) == [[size - 1, 0, -np.inf]] * size
+    assert run_ranks(size, work) == [[size - 1, 0, -np.inf]] * size
 
 
 @pytest.mark.parametrize("rank_with_nan", [0, 1])
@@ -94,13 +94,13 @@ def test_max_keeps_nan_of_any_rank(rank_with_nan: int) -> None:
         value = np.nan if communicator.rank == rank_with_nan else 1.0
         return float(communicator.max_float64(np.array([value]))[0])
 
-    assert np.isnan(on_ranks(2, work)).all()
+    assert np.isnan(run_ranks(2, work)).all()
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("rank_with_flag", [None, 0, 1, 2])
 def test_any_true_sees_the_flag_of_any_rank(size: int, rank_with_flag: int | None) -> None:
-    found = on_ranks(size, lambda c: c.any_true(c.rank == rank_with_flag))
+    found = run_ranks(size, lambda c: c.any_true(c.rank == rank_with_flag))
     assert found == [rank_with_flag in range(size)] * size
 
 
@@ -115,7 +115,7 @@ def test_many_reductions_in_a_row_do_not_mix() -> None:
             totals.append(int(array[0]))
         return totals
 
-    assert on_ranks(3, work) == [[6 * step for step in range(200)]] * 3
+    assert run_ranks(3, work) == [[6 * step for step in range(200)]] * 3
 
 
 # -------------------------------------------------------------------------------------- failures
@@ -157,4 +157,4 @@ def test_the_error_of_the_rank_that_failed_is_the_one_that_is_seen() -> None:
         return communicator.any_true(False)
 
     with pytest.raises(KeyError, match="rank 1"):
-        on_ranks(3, work)
+        run_ranks(3, work)
