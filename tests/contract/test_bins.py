@@ -7,6 +7,7 @@ import pytest
 from support.backends import BackendUnderTest
 from support.lockstep import in_lockstep
 from support.matrices import DTYPES, layouts, matrix_of, numbers
+from support.runs import MANY_ROWS
 from support.strategies import matrices
 
 from torchgbdt.core.backend import ComputeBackend
@@ -15,7 +16,6 @@ from torchgbdt.core.feature_source import HostMatrix
 
 INF, NAN = np.inf, np.nan
 ROWS = 700
-"""More than one block of rows for every thread."""
 
 
 def thresholds_of(*features: tuple[list[float], int]) -> BinThresholds:
@@ -45,6 +45,11 @@ def test_numbers_of_any_dtype(under_test: BackendUnderTest, dtype: str) -> None:
     values = numbers(dtype, np.random.default_rng(1), (ROWS, 5))
     matrix = matrix_of(values, dtype)
     bins_of(in_lockstep(under_test), matrix, thresholds_from(values, 9))
+
+
+def test_many_rows(under_test: BackendUnderTest) -> None:
+    values = np.random.default_rng(1).normal(size=(MANY_ROWS, 2))
+    bins_of(in_lockstep(under_test), HostMatrix(values), thresholds_from(values[:40], 9))
 
 
 @pytest.mark.parametrize("layout", layouts(np.zeros((2, 2))))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.backends import BackendUnderTest
 from support.lockstep import LockstepBackend, in_lockstep
-from support.runs import integer_thresholds, prepare, run_rows, run_settings
+from support.runs import MANY_ROWS, integer_thresholds, prepare, run_rows, run_settings
 from support.strategies import gradients
 
 from torchgbdt.core.backend import ComputeBackend, GradientExtremes
@@ -111,6 +111,21 @@ def test_extremes_are_per_output(backend: ComputeBackend) -> None:
     g = np.array([[1, -7, 0], [-3, 2, 0]], np.float32)
     h = np.array([[1, 0, 5], [2, 0, 4]], np.float32)
     assert loaded(backend, g, h).largest.tolist() == [[3.0, 2.0], [7.0, 0.0], [0.0, 5.0]]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gradients_of_many_rows(under_test: BackendUnderTest, weighted: bool) -> None:
+    rng = np.random.default_rng(3)
+    labels = rng.normal(size=MANY_ROWS).tolist()
+    backend = in_lockstep(under_test)
+    extremes = computed(backend, labels, rng.random(MANY_ROWS).tolist() if weighted else None)
+    backend.round_gradients(scales_of(extremes))
+
+
+def test_loaded_gradients_of_many_rows(under_test: BackendUnderTest) -> None:
+    g = np.random.default_rng(4).normal(size=(MANY_ROWS, 2)).astype(np.float32)
+    backend = in_lockstep(under_test)
+    backend.round_gradients(scales_of(loaded(backend, g, np.abs(g))))
 
 
 @pytest.mark.parametrize("order", ["F order", "strided"])

@@ -9,6 +9,7 @@ from support.exact import assert_identical
 from support.forests import chain_tree, forest_of, leaf_tree, random_forest, tree_of
 from support.lockstep import in_lockstep
 from support.matrices import DTYPES, layouts, matrix_of, numbers
+from support.runs import MANY_ROWS
 from support.strategies import matrices
 
 from torchgbdt.core.backend import ComputeBackend
@@ -39,6 +40,12 @@ def test_numbers_of_any_dtype(under_test: BackendUnderTest, dtype: str) -> None:
     values = numbers(dtype, rng, (ROWS, 4))
     forest = random_forest(rng, pools(values))
     predict_both(in_lockstep(under_test), forest, matrix_of(values, dtype))
+
+
+def test_many_rows(under_test: BackendUnderTest) -> None:
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(MANY_ROWS // 8, 2))
+    predict_both(in_lockstep(under_test), random_forest(rng, pools(values)), HostMatrix(values))
 
 
 @pytest.mark.parametrize("layout", layouts(np.zeros((2, 2))))

@@ -66,6 +66,9 @@ class Outcome:
     session: TrainingSession
 
 
+MANY_ROWS = 40_000
+"""More than two of the blocks that any kernel hands to its threads."""
+
 DEFAULTS: dict[str, Any] = {
     "n_estimators": 4,
     "max_depth": 4,
@@ -143,10 +146,11 @@ def prepare(
     n_value_bins: Sequence[int],
     tree_outputs: int = 1,
     n_slots: int = 4,
+    constant: bool = False,
 ) -> BinThresholds:
     """A prepared run on hand-made bins, all rows sampled."""
     thresholds = integer_thresholds(n_value_bins)
-    backend.prepare(run_rows(bins), [], run_settings(thresholds, tree_outputs, n_slots))
+    backend.prepare(run_rows(bins), [], run_settings(thresholds, tree_outputs, n_slots, constant))
     backend.sample_rows(0)
     return thresholds
 

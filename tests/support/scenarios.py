@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from support.runs import Rows, Scenario
+from support.runs import MANY_ROWS, Rows, Scenario
 
 Random = np.random.Generator
 
@@ -191,6 +191,13 @@ def more_features_than_rows(rng: Random) -> Scenario:
     return Scenario(Rows(X, y), {"min_samples_leaf": 2})
 
 
+def many_rows(rng: Random) -> Scenario:
+    """Several blocks for every thread of every kernel, at more than one level."""
+    X, y = smooth(rng, MANY_ROWS, 2)
+    X[rng.random(MANY_ROWS) < 0.05, 1] = np.nan
+    return Scenario(Rows(X, y), {"max_bins": 16, "n_estimators": 1, "max_depth": 3})
+
+
 SCENARIOS: dict[str, Callable[[Random], Scenario]] = {
     "plain": plain,
     "one row": one_row,
@@ -224,4 +231,5 @@ SCENARIOS: dict[str, Callable[[Random], Scenario]] = {
     "vanishing": vanishing,
     "margins": margins,
     "more features than rows": more_features_than_rows,
+    "many rows": many_rows,
 }
