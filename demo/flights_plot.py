@@ -45,7 +45,7 @@ def plot_training(
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(13, 6.2), dpi=150, facecolor="white")
         left, right = figure.subplots(1, 2, width_ratios=[1.15, 1])
-        figure.subplots_adjust(left=0.06, right=0.975, top=0.77, bottom=0.115, wspace=0.6)
+        figure.subplots_adjust(left=0.06, right=0.975, top=0.77, bottom=0.115, wspace=0.72)
         title = f"How late will it land? Predicted at the gate, {test_rmse:.0f} minutes off"
         figure.text(0.06, 0.93, title, fontsize=17, weight="bold")
         subtitle = (
@@ -107,19 +107,30 @@ def draw_curves(
 
 
 def draw_importance(axes: Axes, importance: Mapping[str, float]) -> None:
+    """Dots on a logarithmic axis: one feature takes nearly all, and the others still differ."""
     total = sum(importance.values()) or 1.0
-    shares = sorted((value / total, name) for name, value in importance.items())
+    shares = sorted((100 * value / total, name) for name, value in importance.items() if value > 0)
     names = [name for _, name in shares]
+    values = [share for share, _ in shares]
+    lowest = min(values, default=1.0) / 2
+
     axes.set_title("What the trees looked at", loc="left", weight="bold", pad=10)
-    axes.barh(names, [share for share, _ in shares], color=BLUE, height=0.68)
-    for row, (share, _) in enumerate(shares):
-        label = f"{100 * share:.1f} %" if share >= 0.0005 else "under 0.1 %"  # what rounds to 0.0
+    axes.set_xscale("log")
+    axes.hlines(names, lowest, values, color=PALE, linewidth=5)
+    axes.plot(values, names, "o", color=BLUE, markersize=8)
+    for row, share in enumerate(values):
         axes.annotate(
-            label, (share, row), xytext=(6, 0), textcoords="offset points", va="center_baseline"
+            f"{share:.2g} %",
+            (share, row),
+            xytext=(10, 0),
+            textcoords="offset points",
+            va="center_baseline",
         )
-    axes.set_xlabel("share of the loss that splits on the feature removed (gain)", loc="left")
-    axes.set_xticks([])
+    ticks = [tick for tick in (0.01, 0.1, 1, 10, 100) if tick > lowest]
+    axes.set_xticks(ticks, [f"{tick:g} %" for tick in ticks])
+    axes.set_xlim(lowest, 300)
+    axes.minorticks_off()
+    axes.set_xlabel("share of the loss removed by its splits (log scale)", loc="left")
     axes.tick_params(axis="y", length=0, labelcolor=INK)
-    axes.spines["bottom"].set_visible(False)
-    axes.set_xlim(0, (shares[-1][0] or 1.0) * 1.15)
-    axes.margins(y=0.02)
+    axes.spines["left"].set_visible(False)
+    axes.margins(y=0.05)
