@@ -1,0 +1,156 @@
+#include "cpu/thread_pool.h"
+#include "tests/check.h"
+
+#include <atomic>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+using namespace torchgbdt;
+
+namespace {
+
+// Whether parallel_for runs each of n_tasks tasks exactly once.
+bool runs_each_task_once(std::int64_t n_tasks, int n_threads) {
+    std::vector<std::atomic<int>> runs(static_cast<std::size_t>(n_tasks));
+    parallel_for(n_tasks, n_threads,
+                 [&](std::int64_t task, int) { ++runs[static_cast<std::size_t>(task)]; });
+    for (const std::atomic<int>& count : runs) {
+        if (count != 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+std::string message_of_failing_tasks(int n_threads) {
+    try {
+        parallel_for(1000, n_threads, [](std::int64_t task, int) {
+            if (task % 10 == 7) {
+                throw std::runtime_error("task failed");
+            }
+        });
+    } catch (const std::runtime_error& error) {
+        return error.what();
+    }
+    return "";
+}
+
+}  // namespace
+
+TEST(each_task_runs_once_with_any_number_of_threads) {
+    for (const int n_threads : {1, 2, 3, 7, 40}) {
+        for (const int n_tasks : {0, 1, 2, 5, 1000}) {
+            CHECK(runs_each_task_once(n_tasks, n_threads));
+        }
+    }
+}
+
+TEST(the_pool_grows_to_the_threads_that_are_asked_for) {
+    parallel_for(100, 9, [](std::int64_t, int) {});
+    CHECK(pool_size() >= 8);
+    const int before = pool_size();
+    parallel_for(100, 2, [](std::int64_t, int) {});
+    CHECK_EQUAL(pool_size(), before);
+}
+
+TEST(no_two_threads_share_a_worker_number) {
+    const int n_threads = 7;
+    std::vector<std::atomic<int>> busy(n_threads);
+    std::atomic<int> collisions{0};
+    parallel_for(2000, n_threads, [&](std::int64_t, int worker) {
+        collisions += busy[static_cast<std::size_t>(worker)].exchange(1);
+        std::this_thread::yield();
+        busy[static_cast<std::size_t>(worker)] = 0;
+    });
+    CHECK_EQUAL(collisions.load(), 0);
+}
+
+TEST(an_exception_reaches_the_caller_and_the_pool_works_on) {
+    for (const int n_threads : {1, 2, 7}) {
+        CHECK_EQUAL(message_of_failing_tasks(n_threads) == "task failed", true);
+        CHECK(runs_each_task_once(100, n_threads));
+    }
+}
+
+TEST(tasks_may_start_tasks) {
+    std::atomic<std::int64_t> sum{0};
+    parallel_for(8, 3, [&](std::int64_t outer, int) {
+        parallel_for(8, 3, [&](std::int64_t inner, int) { sum += 8 * outer + inner; });
+    });
+    CHECK_EQUAL(sum.load(), 63 * 64 / 2);
+}
+
+TEST(several_threads_may_call_at_once) {
+    std::atomic<int> failures{0};
+    std::vector<std::thread> callers;
+    for (int caller = 0; caller < 4; ++caller) {
+        callers.emplace_back([&, caller] {
+            for (int i = 0; i < 200; ++i) {
+                failures += runs_each_task_once(20, 1 + (caller + i) % 4) ? 0 : 1;
+            }
+        });
+    }
+    for (std::thread& caller : callers) {
+        caller.join();
+    }
+    CHECK_EQUAL(failures.load(), 0);
+}
+
+TEST(blocks_cover_the_range_without_overlap) {
+    for (const std::int64_t n_items : {0, 1, 9, 10, 11, 100}) {
+        const Blocks blocks{n_items, 10};
+        std::int64_t next = 0;
+        for (std::int64_t block = 0; block < blocks.count(); ++block) {
+            CHECK_EQUAL(blocks.begin(block), next);
+            CHECK(blocks.end(block) > next && blocks.end(block) <= next + 10);
+            next = blocks.end(block);
+        }
+        CHECK_EQUAL(next, n_items);
+    }
+}
+
+// ThreadSanitizer cannot follow a child that starts threads after a fork.
+#if !defined(__SANITIZE_THREAD__)
+
+TEST(a_forked_child_has_threads_of_its_own) {
+    CHECK(runs_each_task_once(100, 3));  // the parent's pool has threads
+    for (int i = 0; i < 5; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+            _exit(pool_size() == 0 && runs_each_task_once(100, 3) && pool_size() == 2 ? 0 : 1);
+        }
+        int status = -1;
+        waitpid(child, &status, 0);
+        CHECK_EQUAL(status, 0);
+        CHECK(runs_each_task_once(100, 3));
+    }
+}
+
+TEST(a_fork_in_the_middle_of_another_threads_work_does_no_harm) {
+    std::atomic<bool> stop{false};
+    std::thread other([&] {
+        while (!stop) {
+            runs_each_task_once(50, 3);
+        }
+    });
+    for (int i = 0; i < 20; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+            _exit(runs_each_task_once(100, 3) ? 0 : 1);
+        }
+        int status = -1;
+        waitpid(child, &status, 0);
+        CHECK_EQUAL(status, 0);
+    }
+    stop = true;
+    other.join();
+}
+
+#endif
+
+TEST_MAIN()
