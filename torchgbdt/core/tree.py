@@ -110,7 +110,8 @@ class Tree:
 
 def check_tree(tree: Tree, n_features: int) -> Tree:
     """Return the tree, or raise ModelFormatError that names what is wrong with its arrays."""
-    _check_shapes(tree)
+    _check_arrays(tree)
+    _require(tree.n_nodes > 0, "it has no nodes")
     _check_structure(tree)
     _check_splits(tree, n_features)
     _check_numbers(tree)
@@ -122,8 +123,7 @@ def _require(condition: object, what: str) -> None:
         raise ModelFormatError(f"invalid tree: {what}.")
 
 
-def _check_shapes(tree: Tree) -> None:
-    _require(tree.feature.ndim == 1 and tree.n_nodes > 0, "it has no nodes")
+def _check_arrays(tree: Tree) -> None:
     for name, dtype in NODE_ARRAYS.items():
         array = getattr(tree, name)
         _require(array.dtype == dtype, f"{name} has dtype {array.dtype}, not {np.dtype(dtype)}")
@@ -217,14 +217,13 @@ class Forest:
 
 def check_forest(forest: Forest, n_features: int) -> Forest:
     """Return the forest, or raise ModelFormatError if any of its arrays is not valid."""
-    offsets, n_nodes = forest.offsets, forest.nodes.feature.shape[0]
+    _check_arrays(forest.nodes)
+    offsets, n_nodes = forest.offsets, forest.nodes.n_nodes
     _require(offsets.dtype == np.int64 and offsets.ndim == 1 and offsets.size, "bad tree offsets")
     _require(offsets[0] == 0 and offsets[-1] == n_nodes, "tree offsets do not cover the nodes")
     _require(np.all(np.diff(offsets) > 0), "tree offsets do not ascend")
     sets = forest.category_sets
     _require(sets.dtype == np.uint64 and sets.shape == (0, 4), "category sets are not supported")
-    for name in NODE_ARRAYS:
-        _require(getattr(forest.nodes, name).shape[:1] == (n_nodes,), f"{name} has a wrong length")
     for index in range(forest.n_trees):
         check_tree(forest.tree(index), n_features)
     return forest
