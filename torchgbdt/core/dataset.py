@@ -175,8 +175,18 @@ def check_labels(labels: AnyArray, n_rows: int, name: str = "y") -> AnyArray:
     return result
 
 
-def check_weights(weights: AnyArray, n_rows: int, name: str = "sample_weight") -> Float32Array:
+def check_weights(
+    weights: AnyArray,
+    n_rows: int,
+    name: str = "sample_weight",
+    *,
+    may_be_all_zero: bool = False,
+) -> Float32Array:
     """Weights as float32, flushed: one below 2^-126 counts as zero.
+
+    Parameters
+    ----------
+    may_be_all_zero : for one rank's share of the rows; other ranks may hold those that count.
 
     Raises
     ------
@@ -200,7 +210,7 @@ def check_weights(weights: AnyArray, n_rows: int, name: str = "sample_weight") -
                 f"{name} has {given.max():g}; weights must lie within float32 "
                 f"({LARGEST_FLOAT32:.2g}). Scale them."
             )
-    if not (result > 0).any():
+    if not may_be_all_zero and not (result > 0).any():
         raise InvalidDataError(f"{name} is zero in every row; at least one row must count.")
     return result
 

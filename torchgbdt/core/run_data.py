@@ -44,8 +44,11 @@ class RawData:
     feature_names: tuple[str, ...] | None = None
     name: str = ""
 
-    def check(self) -> "RawData":
-        """Return the data with labels and weights checked, or raise InvalidDataError."""
+    def check(self, *, is_share: bool = False) -> "RawData":
+        """Return the data with labels and weights checked, or raise InvalidDataError.
+
+        ``is_share``: other ranks hold rows of the same set.
+        """
         prefix = f"{self.name} " if self.name else ""
         if self.labels is None:
             raise InvalidDataError(f"{prefix}y is missing; training needs targets.")
@@ -55,7 +58,9 @@ class RawData:
             labels=check_labels(self.labels, n_rows, f"{prefix}y"),
             weights=None
             if self.weights is None
-            else check_weights(self.weights, n_rows, f"{prefix}sample_weight"),
+            else check_weights(
+                self.weights, n_rows, f"{prefix}sample_weight", may_be_all_zero=is_share
+            ),
         )
 
     def quantize(
@@ -92,10 +97,13 @@ class TrainingData:
     margins: AnyArray | None = None
     valid_margins: Sequence[AnyArray | None] = ()
 
-    def check(self, settings: TrainerSettings) -> "TrainingData":
-        """Return the data with every array checked, or raise InvalidDataError."""
-        train = _check_one(self.train, "")
-        valids = [_check_one(v, f"eval_set[{i}]") for i, v in enumerate(self.valids)]
+    def check(self, settings: TrainerSettings, *, is_share: bool = False) -> "TrainingData":
+        """Return the data with every array checked, or raise InvalidDataError.
+
+        ``is_share``: other ranks hold rows of the same sets.
+        """
+        train = _check_one(self.train, "", is_share)
+        valids = [_check_one(v, f"eval_set[{i}]", is_share) for i, v in enumerate(self.valids)]
         for index, valid in enumerate(valids):
             _check_same_features(train, valid, f"eval_set[{index}]")
         if isinstance(train, Dataset):
@@ -202,13 +210,24 @@ def total_weight(data: Dataset, communicator: Communicator) -> ExactSum:
 
 
 def total_weights(data: QuantizedData, communicator: Communicator) -> list[Fraction]:
-    """The exact total weight of each data set."""
-    return [total_weight(one, communicator).total() for one in data.datasets]
+    """The exact total weight of each data set, > 0.
+
+    Raises
+    ------
+    InvalidDataError : no rank has a row that counts.
+    """
+    totals = [total_weight(one, communicator).total() for one in data.datasets]
+    for index, total in enumerate(totals[1:]):
+        if total == 0:
+            raise InvalidDataError(
+                f"eval_set[{index}] has no row with a positive weight; nothing can be evaluated on."
+            )
+    return totals
 
 
-def _check_one(data: RawData | Dataset, name: str) -> RawData | Dataset:
+def _check_one(data: RawData | Dataset, name: str, is_share: bool) -> RawData | Dataset:
     if isinstance(data, RawData):
-        return data.check()
+        return data.check(is_share=is_share)
     if data.labels is None:
         where = f" in {name}" if name else ""
         raise InvalidDataError(f"the Dataset{where} has no y; build it with targets.")

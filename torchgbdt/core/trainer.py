@@ -96,7 +96,8 @@ class TrainingSession:
         return {"state": self.state.value, **self._facts, "seconds": dict(self.clock.seconds)}
 
     def _run(self, data: TrainingData) -> None:
-        self._enter(S.VALIDATED, input=data.check(self._settings))
+        is_share = self._communicator.size > 1
+        self._enter(S.VALIDATED, input=data.check(self._settings, is_share=is_share))
         with self.clock.phase("binning"):
             quantized = self._held["input"].quantize(
                 self._settings, self._backend, self._communicator
