@@ -1,6 +1,7 @@
 """Small training runs by name: each is there for one thing that could go wrong.
 
-``scenario(name)`` builds one, always the same. Sizes are chosen for a plain-Python reference.
+``scenario(name)`` builds one, always the same, whose arrays are read-only. Sizes are chosen for a
+plain-Python reference.
 """
 
 import zlib
@@ -19,7 +20,12 @@ TINY = np.float64(2.0**-140)
 
 @cache
 def scenario(name: str) -> Scenario:
-    return SCENARIOS[name](np.random.default_rng(zlib.crc32(name.encode())))
+    one = SCENARIOS[name](np.random.default_rng(zlib.crc32(name.encode())))
+    for rows in (one.train, *one.valids):
+        for array in (rows.X, rows.y, rows.weights, rows.margins):
+            if array is not None:
+                array.setflags(write=False)
+    return one
 
 
 def smooth(rng: Random, n_rows: int, n_features: int = 4) -> tuple[np.ndarray, np.ndarray]:
