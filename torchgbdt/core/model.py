@@ -162,7 +162,7 @@ def check_model(model: Model) -> Model:
     require(model.n_features >= 1, "it has no features")
     require(model.baseline.ndim == 1 and model.n_outputs >= 1, "the baseline has no outputs")
     require(model.baseline.dtype == np.float64, "the baseline is not float64")
-    require(np.isfinite(baseline_parts(model.baseline)[0]).all(), "the baseline is not finite")
+    require(np.isfinite(flush_subnormals(model.baseline)).all(), "the baseline is not finite")
     require(model.trees_per_round in (1, model.n_outputs), "trees_per_round does not fit")
     check_forest(model.forest, model.n_features)
     require(model.n_trees % model.trees_per_round == 0, "the last round is incomplete")
