@@ -1,0 +1,203 @@
+"""Digests: equal for the same model, different for anything that decides a prediction."""
+
+import hashlib
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from core.hand_made import MISSING_LEFT, leaf, model, tree
+
+from torchgbdt.core.model import Model
+from torchgbdt.core.tree import NODE_ARRAYS, Forest, Tree
+
+
+def with_nodes(name: str, change: Callable[[np.ndarray], np.ndarray]) -> Model:
+    """The model with one array of its nodes changed; nothing checks it."""
+    nodes = model().forest.nodes
+    changed = replace(nodes, **{name: change(getattr(nodes, name).copy())})
+    return model(forest=replace(model().forest, nodes=changed))
+
+
+def at(index: Any, value: Any) -> Callable[[np.ndarray], np.ndarray]:
+    def change(array: np.ndarray) -> np.ndarray:
+        array[index] = value
+        return array
+
+    return change
+
+
+def one_unit_up(index: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """The next larger float, to show that every bit counts."""
+
+    def change(array: np.ndarray) -> np.ndarray:
+        array[index] = np.nextafter(array[index], array.dtype.type(1e9))
+        return array
+
+    return change
+
+
+STRUCTURE: dict[str, Model] = {
+    "link": model(link="logit"),
+    "baseline": model(baseline=np.nextafter(np.array([0.1]), 1)),
+    "outputs": model(baseline=np.array([0.1, 0.1])),
+    "trees per round": model(trees_per_round=3),
+    "classes": model(classes=np.array([0, 1])),
+    "one tree fewer": model(forest=model().forest.slice(0, 2)),
+    "order of trees": model(forest=Forest.from_trees([leaf(0.5), tree(), tree()], 1)),
+    "feature": with_nodes("feature", at(0, 0)),
+    "left": with_nodes("left", at(0, 2)),
+    "right": with_nodes("right", at(0, 1)),
+    "side of missing rows": with_nodes("flags", at(2, MISSING_LEFT)),
+    "leaf value": with_nodes("value", one_unit_up((1, 0))),
+    "last leaf value": with_nodes("value", one_unit_up((-1, 0))),
+}
+
+THRESHOLDS: dict[str, Model] = {
+    "threshold": with_nodes("threshold", one_unit_up(0)),
+    "infinite threshold": with_nodes("threshold", at(2, 1e308)),
+    "last threshold": with_nodes("threshold", at(8, 1e308)),
+}
+
+NOTHING: dict[str, Model] = {
+    "split_bin": with_nodes("split_bin", lambda a: a + 1),
+    "gain": with_nodes("gain", lambda a: a * 2),
+    "cover": with_nodes("cover", lambda a: a * 2),
+    "count": with_nodes("count", lambda a: a * 2),
+    "feature names": model(feature_names=("a", "b")),
+    "settings": model(settings={"learning_rate": 0.5}),
+    "best iteration": model(best_iteration=1),
+    "objective": model(objective="another with this link"),
+    "unused features": model(n_features=7),
+    "zero threshold of a leaf": with_nodes("threshold", at(1, -0.0)),
+    "zero leaf value": with_nodes("value", at((0, 0), np.float32(-0.0))),
+}
+
+
+@pytest.mark.parametrize("name", STRUCTURE)
+def test_structure_changes_both_digests(name: str) -> None:
+    assert STRUCTURE[name].digest() != model().digest()
+    assert STRUCTURE[name].structure_digest() != model().structure_digest()
+
+
+@pytest.mark.parametrize("name", THRESHOLDS)
+def test_thresholds_change_the_digest_but_not_the_structure_digest(name: str) -> None:
+    assert THRESHOLDS[name].digest() != model().digest()
+    assert THRESHOLDS[name].structure_digest() == model().structure_digest()
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_what_decides_no_prediction_changes_no_digest(name: str) -> None:
+    assert NOTHING[name].digest() == model().digest()
+    assert NOTHING[name].structure_digest() == model().structure_digest()
+
+
+def test_every_change_gives_a_digest_of_its_own() -> None:
+    models = [model(), *STRUCTURE.values(), *THRESHOLDS.values()]
+    assert len({one.digest() for one in models}) == len(models)
+
+
+def test_every_node_array_is_either_in_the_digest_or_known_not_to_be() -> None:
+    inside = {"feature", "left", "right", "flags", "value", "threshold"}
+    outside = {"split_bin", "gain", "cover", "count"}
+    later = {"category_set"}  # joins with categorical splits; -1 everywhere until then
+    assert inside | outside | later == set(NODE_ARRAYS)
+
+
+def test_digest_and_structure_digest_differ() -> None:
+    assert model().digest() != model().structure_digest()
+
+
+@pytest.mark.parametrize("threshold", [0.0, -0.0])
+def test_minus_zero_is_plus_zero(threshold: float) -> None:
+    found = with_nodes("threshold", at(0, threshold))
+    assert found.digest() == with_nodes("threshold", at(0, 0.0)).digest()
+    zero = [model(baseline=np.array([value])) for value in (0.0, -0.0)]
+    assert zero[0].digest() == zero[1].digest()
+
+
+# -------------------------------------------------------------------------------------- classes
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[0, 1], [1, 0], [0, 1, 2], ["0", "1"], [False, True], [0.0, 1.0], ["a", "b"], ["a'", "b"]],
+)
+def test_class_labels_count_with_their_type_and_order(labels: list[Any]) -> None:
+    others = [None, np.array([0, 1]), np.array(["0", "1"]), np.array(["a", "b"])]
+    own = np.array(labels)
+    for other in others:
+        same = other is not None and other.tolist() == labels and other.dtype == own.dtype
+        assert (model(classes=own).digest() == model(classes=other).digest()) is same
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.int64])
+def test_the_width_of_class_labels_does_not_count(dtype: type[np.generic]) -> None:
+    expected = model(classes=np.array([0, 1, 7])).digest()
+    assert model(classes=np.array([0, 1, 7], dtype)).digest() == expected
+
+
+# ----------------------------------------------------------------------------------- byte order
+
+
+def test_memory_layout_does_not_count() -> None:
+    trees = [leaf(1, 2), leaf(3, 4)]
+    c_order = Forest.from_trees(trees, 2)
+    nodes: Tree = replace(
+        c_order.nodes,
+        value=np.asfortranarray(c_order.nodes.value),
+        threshold=np.zeros(4)[::2],
+    )
+    assert not nodes.value.flags.c_contiguous
+    two = np.zeros(2)
+    found = model(forest=replace(c_order, nodes=nodes), baseline=two).digest()
+    assert found == model(forest=c_order, baseline=two).digest()
+
+
+def test_a_slice_has_the_digest_of_a_forest_of_its_trees() -> None:
+    sliced = model(forest=model().forest.slice(1, 3))
+    assert sliced.digest() == model(forest=Forest.from_trees([leaf(0.5), tree()], 1)).digest()
+
+
+def expected_parts(thresholds: bool) -> list[bytes]:
+    """The canonical bytes of the hand-made model, spelled out; all little-endian."""
+    n_nodes = 11
+    features = [1, -1, 0, -1, -1, -1, 1, -1, 0, -1, -1]
+    left = [1, -1, 3, -1, -1, -1, 1, -1, 3, -1, -1]
+    right = [2, -1, 4, -1, -1, -1, 2, -1, 4, -1, -1]
+    values = [0, -1.5, 0, 0.25, 2, 0.5, 0, -1.5, 0, 0.25, 2]
+    cuts = [0.5, 0, np.inf, 0, 0, 0, 0.5, 0, np.inf, 0, 0]
+    parts = [
+        b"torchgbdt digest 1",
+        b"identity",
+        struct.pack("<3q", 1, 1, 1),  # outputs, trees per round, values per leaf
+        struct.pack("<d", 0.1),  # baseline
+        b"no classes",
+        struct.pack("<4q", 0, 5, 6, 11),  # where trees begin
+        struct.pack(f"<{n_nodes}i", *features),
+        struct.pack(f"<{n_nodes}i", *left),
+        struct.pack(f"<{n_nodes}i", *right),
+        bytes([2, 1, 0, 1, 1, 1, 2, 1, 0, 1, 1]),  # flags
+        struct.pack(f"<{n_nodes}f", *values),
+    ]
+    return [*parts, struct.pack(f"<{n_nodes}d", *cuts)] if thresholds else parts
+
+
+@pytest.mark.parametrize("thresholds", [True, False])
+def test_digest_is_the_hash_of_the_documented_bytes(thresholds: bool) -> None:
+    sha = hashlib.sha256()
+    for part in expected_parts(thresholds):
+        sha.update(struct.pack("<q", len(part)) + part)
+    found = model().digest() if thresholds else model().structure_digest()
+    assert found == sha.hexdigest()
+
+
+def test_digests_of_the_hand_made_model_are_pinned() -> None:
+    # Digests are compared over years. A change of the schema needs a new version number, and then,
+    # with the reason, new values here.
+    assert model().digest() == ("65dd0f02b724b067ed55e8045b76c57e2d8366eb178cfd9c2d41ca52cee83cd8")
+    assert model().structure_digest() == (
+        "5f36ec1916560d9dcc8ee9ea34a777c01032ad3ce5a3291ca12c4d0df0698687"
+    )
