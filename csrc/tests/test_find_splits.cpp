@@ -196,6 +196,33 @@ TEST(equal_gains_go_to_the_smaller_feature_then_the_smaller_bin) {
     CHECK(left == (std::vector<std::int64_t>{-2, 2}));
 }
 
+TEST(proportional_sums_are_no_split_although_rounding_sees_a_gain) {
+    Random random(23);
+    const std::vector<std::int32_t> n_value_bins{2};
+    const std::vector<std::int64_t> bin_offsets{0, 3};
+    const std::vector<std::int64_t> scales{0, 0}, min_hessian{1};
+    const SplitRules rules{0.0, 0.0, 1, min_hessian.data(), scales.data()};
+    NodeRecord node{};
+    node.n_rows = node.count = 2;
+    int n_noisy = 0;
+    for (int round = 0; round < 1000; ++round) {
+        const std::int64_t g = random.between(1, 1 << 20), h = random.between(1, 1 << 20);
+        const std::int64_t a = random.between(1, 1 << 10), b = random.between(1, 1 << 10);
+        const std::vector<std::int64_t> histogram{1, a * g, a * h, 1, b * g, b * h, 0, 0, 0};
+        const std::vector<std::int64_t> sums{(a + b) * g, (a + b) * h};
+        SplitRecord split;
+        std::vector<std::int64_t> left(2);
+        find_splits({n_value_bins.data(), bin_offsets.data(), 1}, Words{1, false}, histogram.data(),
+                    &node, sums.data(), 1, rules, &split, left.data(), 1);
+        CHECK(!split.found);
+        const auto score_of = [&](std::int64_t k) {
+            return score({k * g, k * h}, sum_units(0, 0), 0.0);
+        };
+        n_noisy += split_gain(score_increase(score_of(a), score_of(b), score_of(a + b)), 0.0) > 0.0;
+    }
+    CHECK(n_noisy > 100);
+}
+
 TEST(proportional_sums_are_told_from_others_whose_64_bit_products_agree) {
     const std::int64_t g = std::int64_t{1} << 61, h = std::int64_t{1} << 59;
     CHECK(is_proportional({g, 2 * h}, {g / 2, h}));
