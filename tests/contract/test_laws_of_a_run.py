@@ -1,0 +1,160 @@
+"""Laws of one run: histograms of a family add up, and what is reported follows from the model."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from support import recompute
+from support.backends import BackendUnderTest
+from support.exact import assert_identical
+from support.runs import Rows, Scenario, train
+from support.scenarios import SCENARIOS, scenario
+
+from torchgbdt.core.backend import ComputeBackend, LevelBatch
+from torchgbdt.core.feature_source import HostMatrix
+from torchgbdt.core.observer import TrainingContext
+
+NAMES = [
+    "plain", "missing values", "zero weights", "huge range of weights", "subnormal weights",
+    "leaves of one row", "chain", "offset", "outliers", "subnormals", "vanishing", "margins",
+    "given baseline", "one row",
+]  # fmt: skip
+every_name = pytest.mark.parametrize("name", NAMES)
+
+
+class Witness:
+    """A callback that keeps raw predictions after each round, and the sums at the end."""
+
+    def __init__(self, backend: ComputeBackend, n_valids: int) -> None:
+        self._backend = backend
+        self._names = ["train", *(f"valid_{i}" for i in range(n_valids))]
+        self.predictions: list[list[np.ndarray]] = []
+        self.sums: list[np.ndarray] = []
+
+    def on_train_begin(self, context: TrainingContext) -> None: ...
+    def on_round_begin(self, context: TrainingContext) -> None: ...
+
+    def on_round_end(self, context: TrainingContext) -> None:
+        self.predictions.append([context.raw_predictions(name) for name in self._names])
+
+    def on_train_end(self, context: TrainingContext) -> None:
+        self.sums = [self._backend.read_predictions(i) for i in range(len(self._names))]
+
+
+def witnessed(under_test: BackendUnderTest, one: Scenario) -> tuple[Witness, Any]:
+    backend = under_test.make()
+    witness = Witness(backend, len(one.valids))
+    return witness, train(backend, one, [witness])
+
+
+def data_sets(one: Scenario) -> list[Rows]:
+    return [recompute.counting(rows) for rows in (one.train, *one.valids)]
+
+
+@every_name
+def test_predictions_after_each_round_follow_from_the_model(
+    under_test: BackendUnderTest, name: str
+) -> None:
+    one = scenario(name)
+    witness, outcome = witnessed(under_test, one)
+    assert len(witness.predictions) == outcome.model.n_rounds
+    for index, after_round in enumerate(witness.predictions):
+        for rows, found in zip(data_sets(one), after_round, strict=True):
+            expected = recompute.raw_predictions(outcome.model, rows, index + 1)
+            assert_identical(found, np.array(expected, np.float32)[:, None])
+
+
+@every_name
+def test_history_follows_from_the_model(under_test: BackendUnderTest, name: str) -> None:
+    one = scenario(name)
+    outcome = train(under_test.make(), one)
+    names = ["train", *(f"valid_{i}" for i in range(len(one.valids)))]
+    assert list(outcome.history) == names
+    for data_set, rows in zip(names, data_sets(one), strict=True):
+        for metric, found in outcome.history[data_set].items():
+            expected = [
+                recompute.metric(metric, outcome.model, rows, n)
+                for n in range(1, outcome.model.n_rounds + 1)
+            ]
+            assert_identical(found, expected)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_raw_values_predict_what_bins_predicted(under_test: BackendUnderTest, name: str) -> None:
+    one = scenario(name)
+    witness, outcome = witnessed(under_test, one)
+    for rows, binned in zip((one.train, *one.valids), witness.sums, strict=True):
+        kept = slice(None) if rows.weights is None else rows.weights >= 2.0**-126
+        sums = np.zeros((rows.n_rows, 1), np.float32)
+        under_test.make().predict(outcome.model.forest, HostMatrix(rows.X), sums)
+        assert_identical(sums[kept], binned)
+
+
+@pytest.mark.parametrize("budget", [512.0, 0.01], ids=["many slots", "few slots"])
+@pytest.mark.parametrize("name", ["plain", "missing values", "fractional weights", "chain"])
+def test_histograms_of_siblings_add_up_to_the_parent(
+    under_test: BackendUnderTest, name: str, budget: float
+) -> None:
+    backend = under_test.make()
+    seen: dict[int, list[np.ndarray]] = {}
+    find_splits = backend.find_splits
+
+    def remember(batch: LevelBatch, rules: Any) -> Any:
+        found = backend.read_histograms(batch)
+        for i, node in enumerate(batch.nodes["node"].tolist()):
+            seen[node] = [found.counts[i], found.gradients[i], found.hessians[i]]
+        return find_splits(batch, rules)
+
+    backend.find_splits = remember  # type: ignore[method-assign]
+    one = scenario(name).changed(n_estimators=1, histogram_budget_mb=budget)
+    tree = train(backend, one).model.forest.tree(0)
+    families = [(n, tree.left[n], tree.right[n]) for n in np.flatnonzero(~tree.is_leaf)]
+    complete = [family for family in families if all(int(node) in seen for node in family)]
+    assert complete
+    for parent, left, right in complete:
+        for whole, *parts in zip(seen[parent], seen[left], seen[right], strict=True):
+            assert np.array_equal(whole, parts[0] + parts[1])
+
+
+class StopAfter:
+    """A callback that stops after some rounds and keeps fewer."""
+
+    def __init__(self, last_round: int, best_round: int | None) -> None:
+        self._last, self._best = last_round, best_round
+
+    def on_train_begin(self, context: TrainingContext) -> None: ...
+    def on_round_begin(self, context: TrainingContext) -> None: ...
+    def on_train_end(self, context: TrainingContext) -> None: ...
+
+    def on_round_end(self, context: TrainingContext) -> None:
+        if context.round == self._last:
+            context.request_stop()
+            if self._best is not None:
+                context.keep_best(self._best)
+
+
+@pytest.mark.parametrize(("last", "best", "n_rounds"), [(4, 2, 3), (4, None, 5), (0, 0, 1)])
+def test_an_early_stopped_model_is_a_model_of_that_many_rounds(
+    under_test: BackendUnderTest, last: int, best: int | None, n_rounds: int
+) -> None:
+    one = scenario("plain").changed(n_estimators=9)
+    stopped = train(under_test.make(), one, [StopAfter(last, best)])
+    whole = train(under_test.make(), one)
+    short = train(under_test.make(), one.changed(n_estimators=n_rounds))
+    assert stopped.model.digest() == short.model.digest()
+    assert whole.model.truncate(n_rounds).digest() == short.model.digest()
+    assert stopped.model.best_iteration == best
+    # The history keeps what was measured, also after the best round.
+    assert len(stopped.history["train"]["rmse"]) == last + 1
+    assert stopped.history["train"]["rmse"] == whole.history["train"]["rmse"][: last + 1]
+
+
+def test_data_sets_may_be_evaluated_without_changing_the_model(
+    under_test: BackendUnderTest,
+) -> None:
+    one = scenario("plain")
+    quiet = replace(one, valids=()).changed(eval_metric=None)
+    found = train(under_test.make(), quiet)
+    assert found.history == {}
+    assert found.model.digest() == train(under_test.make(), one).model.digest()
