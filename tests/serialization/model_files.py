@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -81,3 +81,15 @@ def array_of(data: bytes, name: str) -> np.ndarray:
 
 
 VALID = model_to_bytes(small_model())
+
+
+def lie(change: Callable[[dict[str, Any]], Any]) -> bytes:
+    """VALID with a header whose account of the arrays was changed."""
+    header, metadata, _ = take_apart(VALID)
+    entries = {name: dict(entry) for name, entry in header.items()}
+    change(entries)
+    text = {"__metadata__": {"torchgbdt": json.dumps(metadata)}, **entries}
+    raw = json.dumps(text).encode()
+    raw += b" " * (-len(raw) % 8)
+    end = 8 + int.from_bytes(VALID[:8], "little")
+    return len(raw).to_bytes(8, "little") + raw + VALID[end:]

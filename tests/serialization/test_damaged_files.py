@@ -1,23 +1,16 @@
 """Whatever a file holds: it loads as a valid model, or ModelFormatError says what is wrong."""
 
-import json
-import os
-import random
 import tracemalloc
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from safetensors.numpy import save as safetensors_bytes
-from serialization.model_files import VALID, array_of, put_together, take_apart, with_array
+from serialization.model_files import VALID, array_of, lie, put_together, take_apart, with_array
 
 from torchgbdt.core.errors import ModelFormatError
-from torchgbdt.core.model import check_model
-from torchgbdt.serialization import load_model, model_from_bytes
+from torchgbdt.serialization import model_from_bytes
 
 
 def refused(data: bytes, message: str) -> None:
@@ -153,17 +146,6 @@ def test_newer_format_may_have_other_arrays_and_is_called_newer() -> None:
 # --- the header's account of the arrays ----------------------------------------------------------
 
 
-def lie(change: Callable[[dict[str, Any]], Any]) -> bytes:
-    header, metadata, _ = take_apart(VALID)
-    entries = {name: dict(entry) for name, entry in header.items()}
-    change(entries)
-    text = {"__metadata__": {"torchgbdt": json.dumps(metadata)}, **entries}
-    raw = json.dumps(text).encode()
-    raw += b" " * (-len(raw) % 8)
-    end = 8 + int.from_bytes(VALID[:8], "little")
-    return len(raw).to_bytes(8, "little") + raw + VALID[end:]
-
-
 LIES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "missing": (lambda h: h.pop("nodes.gain"), "missing or unknown: ..nodes.gain"),
     "unknown": (lambda h: h.update(extra=h["baseline"]), "missing or unknown: ..extra"),
@@ -287,115 +269,3 @@ BAD_ARRAYS: dict[str, tuple[bytes, str]] = {
 def test_bad_array_is_refused(what: str) -> None:
     data, message = BAD_ARRAYS[what]
     refused(data, message)
-
-
-# --- fuzzing -------------------------------------------------------------------------------------
-
-
-def load_or_refuse(data: bytes) -> bool:
-    """Whether it loads; then it is valid. Any other exception fails the test."""
-    try:
-        model = model_from_bytes(data)
-    except ModelFormatError:
-        return False
-    check_model(model)
-    assert model.forest.n_trees == 4
-    return True
-
-
-def test_every_byte_of_the_header_flipped() -> None:
-    end = 8 + int.from_bytes(VALID[:8], "little")
-    for position in range(end):
-        for flip in (0x01, 0x20, 0xFF):
-            data = bytearray(VALID)
-            data[position] ^= flip
-            load_or_refuse(bytes(data))
-
-
-def test_random_damage() -> None:
-    rng = random.Random(0)
-    for _ in range(3000):
-        data = bytearray(VALID)
-        for _ in range(rng.choice((1, 1, 2, 8))):
-            data[rng.randrange(len(data))] = rng.randrange(256)
-        if rng.random() < 0.2:
-            del data[rng.randrange(len(data)) :]
-        if rng.random() < 0.1:
-            position = rng.randrange(len(data) + 1)
-            data[position:position] = rng.randbytes(rng.choice((1, 8, 100)))
-        load_or_refuse(bytes(data))
-
-
-def test_truncation_at_every_length_is_refused() -> None:
-    for length in range(len(VALID)):
-        assert not load_or_refuse(VALID[:length])
-
-
-@given(st.binary(max_size=300))
-def test_any_bytes(data: bytes) -> None:
-    assert not load_or_refuse(data)
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
-    max_leaves=5,
-)
-
-
-@given(st.sampled_from(sorted(take_apart(VALID)[1])), json_values)
-def test_any_value_in_metadata(name: str, value: Any) -> None:
-    header, metadata, arrays = take_apart(VALID)
-    load_or_refuse(put_together(header, {**metadata, name: value}, arrays))
-
-
-@given(
-    st.sampled_from(sorted(take_apart(VALID)[0])),
-    st.sampled_from(["dtype", "shape", "data_offsets"]),
-    json_values,
-)
-def test_any_value_in_the_header(name: str, key: str, value: Any) -> None:
-    load_or_refuse(lie(lambda header: header[name].update({key: value})))
-
-
-# --- files ---------------------------------------------------------------------------------------
-
-
-def test_missing_file_is_file_not_found(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        load_model(tmp_path / "nothing")
-
-
-def test_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelFormatError, match="is not a file"):
-        load_model(tmp_path)
-
-
-def test_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ModelFormatError, match="is not a file"):
-        load_model(tmp_path / "pipe")
-
-
-def test_endless_device_is_refused() -> None:
-    with pytest.raises(ModelFormatError, match="is not a file"):
-        load_model("/dev/zero")
-
-
-def test_error_says_which_file(tmp_path: Path) -> None:
-    (tmp_path / "m").write_bytes(VALID[:100])
-    with pytest.raises(ModelFormatError) as error:
-        load_model(tmp_path / "m")
-    assert error.value.__notes__ == [f"while loading {tmp_path / 'm'}"]
-
-
-def test_large_file_of_another_kind_is_not_read(tmp_path: Path) -> None:
-    with (tmp_path / "large").open("wb") as file:
-        file.write(VALID)
-        file.truncate(1 << 40)  # a terabyte of holes
-    tracemalloc.start()
-    with pytest.raises(ModelFormatError, match="its arrays need"):
-        load_model(tmp_path / "large")
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 1 << 20
