@@ -181,6 +181,13 @@ def test_weights_must_not_all_count_as_zero(value: float) -> None:
     )
 
 
+def test_weights_of_one_rank_may_all_be_zero_and_even_absent() -> None:
+    share = {"may_be_all_zero": True}
+    assert check_weights(np.array([0, TINY]), 2, **share).tolist() == [0, 0]
+    assert check_weights(np.zeros(0), 0, **share).shape == (0,)
+    assert "weights must be finite" in refusal(check_weights, np.array([0, -1.0]), **share)
+
+
 def test_a_single_weight_above_zero_is_enough() -> None:
     assert check_weights(np.array([0.0, SMALLEST, TINY]), 3).tolist() == [0, SMALLEST, 0]
 

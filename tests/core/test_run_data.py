@@ -50,7 +50,8 @@ def quantized(
     data: TrainingData, communicator: Communicator = SINGLE_RANK, **settings: Any
 ) -> QuantizedData:
     checked = TrainerSettings(**{"max_bins": 10, **settings})
-    return data.check(checked).quantize(checked, OracleBackend(), communicator)
+    is_share = communicator.size > 1
+    return data.check(checked, is_share=is_share).quantize(checked, OracleBackend(), communicator)
 
 
 def refusal(data: TrainingData, settings: TrainerSettings = SETTINGS) -> str:
@@ -245,7 +246,6 @@ def test_baseline_of_ranks_is_that_of_all_rows_bit_for_bit(weighted: bool) -> No
         assert totals == [sum(exact)]
 
 
-@pytest.mark.xfail(reason="weights that are all zero on one rank are refused there", strict=True)
 def test_a_rank_whose_weights_are_all_zero_adds_no_rows() -> None:
     weights = [np.zeros(3), np.ones(3)]
 
@@ -254,6 +254,26 @@ def test_a_rank_whose_weights_are_all_zero_adds_no_rows() -> None:
         return quantized(data, communicator).train.n_rows
 
     assert run_ranks(2, work) == [0, 3]
+
+
+def test_weights_that_are_all_zero_on_every_rank_are_refused() -> None:
+    for size in (1, 2):
+        with pytest.raises(InvalidDataError, match=r"zero in every row|no row has a positive"):
+            run_ranks(size, lambda c: quantized(TrainingData(raw(weights=np.zeros(4))), c))
+
+
+def test_an_eval_set_whose_weights_are_all_zero_is_refused_by_name() -> None:
+    nothing = raw(weights=np.zeros(4), name="eval_set[1]")
+    given = TrainingData(raw(), [raw(), nothing])
+    assert refusal(given).startswith("eval_set[1] sample_weight is zero in every row;")
+
+    def work(communicator: Communicator) -> str:
+        with pytest.raises(InvalidDataError) as caught:
+            total_weights(quantized(given, communicator), communicator)
+        return str(caught.value)
+
+    expected = "eval_set[1] has no row with a positive weight; nothing can be evaluated on."
+    assert run_ranks(2, work) == [expected] * 2
 
 
 def test_total_weight_is_exact() -> None:
