@@ -7,12 +7,21 @@ from support.exact import assert_identical
 from support.lockstep import in_lockstep
 from support.ranks import run_ranks, shards, train_in_ranks
 from support.reference import reference_outcome
-from support.runs import Rows, Scenario, make_session, train, training_data
+from support.runs import (
+    Rows,
+    Scenario,
+    grow_tree,
+    make_session,
+    prepare,
+    train,
+    training_data,
+)
 from support.scenarios import scenario
 
-from torchgbdt.core.communicator import Communicator
+from torchgbdt.core.communicator import SINGLE_RANK, Communicator
 from torchgbdt.core.errors import BackendError, InvalidDataError
 from torchgbdt.core.states import TrainerState
+from torchgbdt.core.tree import Tree
 
 NAMES = [
     "plain",
@@ -59,6 +68,28 @@ def test_every_call_on_two_ranks_equals_the_reference(
     expected = reference_outcome(under_test, "missing values").model.digest()
     for found in train_in_ranks(lambda: in_lockstep(under_test), one, [0, 60, 240]):
         assert found.model.digest() == expected
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("border", [0, 1, 40])
+def test_trees_of_loaded_gradients(
+    under_test: BackendUnderTest, n_outputs: int, border: int
+) -> None:
+    rng = np.random.default_rng(n_outputs)
+    bins = rng.integers(0, 5, (90, 3))
+    g = rng.normal(size=(90, n_outputs)).astype(np.float32)
+    h = np.where(rng.random(g.shape) < 0.3, 0, np.abs(g)).astype(np.float32)
+
+    def grow(rows: slice, communicator: Communicator) -> Tree:
+        backend = in_lockstep(under_test)
+        thresholds = prepare(backend, bins[rows], [4, 4, 4], n_outputs)
+        backend.given = (g[rows], h[rows])
+        return grow_tree(backend, thresholds, communicator=communicator, max_depth=4)
+
+    expected = grow(slice(0, 90), SINGLE_RANK)
+    shares = [slice(0, border), slice(border, 90)]
+    for found in run_ranks(2, lambda communicator: grow(shares[communicator.rank], communicator)):
+        assert_identical(found, expected)
 
 
 def test_weights_on_one_rank_only_count_as_weights_of_one_elsewhere(

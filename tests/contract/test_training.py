@@ -1,13 +1,15 @@
 """Whole training runs: whatever a run makes a backend do equals the reference, call by call."""
 
+import hypothesis
 import pytest
 from support.backends import BackendUnderTest
 from support.exact import assert_identical
 from support.invariants import check_trees
 from support.lockstep import in_lockstep
 from support.reference import reference_outcome
-from support.runs import DEFAULTS, train
+from support.runs import DEFAULTS, Scenario, train
 from support.scenarios import SCENARIOS, scenario
+from support.strategies import scenarios
 
 every_scenario = pytest.mark.parametrize("name", SCENARIOS)
 
@@ -41,3 +43,17 @@ def test_scenarios_reach_every_kind_of_call(under_test: BackendUnderTest) -> Non
     train(lockstep, scenario("plain"))
     levels = {"built histograms", "subtracted histograms", "splits", "left rows", "row order"}
     assert lockstep.compared.keys() >= levels
+
+
+@hypothesis.given(one=scenarios())
+def test_any_small_run_equals_the_reference(under_test: BackendUnderTest, one: Scenario) -> None:
+    train(in_lockstep(under_test), one)
+
+
+@hypothesis.given(one=scenarios())
+def test_any_small_run_is_the_model_of_the_reference(
+    under_test: BackendUnderTest, one: Scenario
+) -> None:
+    found, expected = (train(b(), one) for b in (under_test.make, under_test.make_reference))
+    assert found.model.digest() == expected.model.digest()
+    assert_identical(found.history, expected.history)
