@@ -1,5 +1,6 @@
 // Bindings of the kernels that read X: binning and prediction.
 #include "cpu/bindings_arguments.h"
+#include "cpu/bindings_gil.h"
 #include "cpu/kernels.h"
 
 #include <cstring>
@@ -93,7 +94,7 @@ void bind_bin_features(nb::object x, bool is_bfloat16, std::optional<In<std::int
             "bins must be (n_kept, n_features)");
     const Thresholds cuts{thresholds.data(), offsets.data(), n_value_bins.data()};
     check_thresholds(cuts, n_features, length(thresholds));
-    const nb::gil_scoped_release release;
+    const ReleasedGil released;
     if (kept_rows) {
         check_rows(kept_rows->data(), n_kept, matrix.view().n_rows);
     }
@@ -126,7 +127,7 @@ void bind_predict(In<std::int64_t, 1> offsets, In<std::int32_t, 1> feature, In<d
     require(length(sums) == matrix.view().n_rows && n_columns >= 1, "sums must be (n_rows, n)");
     require(forest.nodes.n_outputs == 1 || forest.nodes.n_outputs == n_columns,
             "sums has another number of columns than leaves have values");
-    const nb::gil_scoped_release release;
+    const ReleasedGil released;
     predict(forest, matrix.view(), n_columns, sums.data(), n_threads);
 }
 
@@ -139,7 +140,7 @@ void bind_predict_leaves(In<std::int64_t, 1> offsets, In<std::int32_t, 1> featur
     check_thread_count(n_threads);
     require(length(leaves) == matrix.view().n_rows && length(leaves, 1) == forest.n_trees,
             "leaves must be (n_rows, n_trees)");
-    const nb::gil_scoped_release release;
+    const ReleasedGil released;
     predict_leaves(forest, matrix.view(), leaves.data(), n_threads);
 }
 

@@ -1,5 +1,6 @@
 // Bindings of the kernels that a training run calls.
 #include "cpu/bindings_arguments.h"
+#include "cpu/bindings_gil.h"
 #include "cpu/kernels.h"
 
 #include <nanobind/stl/tuple.h>
@@ -58,7 +59,7 @@ void bind_transpose_bins(Bytes bins, In<std::int32_t, 1> n_value_bins, Out<std::
     require(length(columns, 0) == length(bins, 1) && length(columns, 1) == length(bins, 0),
             "columns must be (n_features, n_rows)");
     require(length(n_value_bins) == length(bins, 1), "n_value_bins must be (n_features,)");
-    const nb::gil_scoped_release release;
+    const ReleasedGil released;
     transpose_bins(bin_matrix(bins), n_value_bins.data(), columns.data(), n_threads);
 }
 
@@ -71,7 +72,7 @@ Extremes bind_compute_gradients(int objective, In<float, 2> predictions, Floats 
     require(length(gradients) == rows.n_rows, "gradients must be (n_rows,)");
     require(!hessians || length(*hessians) == rows.n_rows, "hessians must be (n_rows,)");
     require(hessians || !weights, "with weights the Hessian is not constant");
-    const nb::gil_scoped_release release;
+    const ReleasedGil released;
     return as_tuple(compute_gradients(static_cast<ObjectiveKind>(objective), rows, gradients.data(),
                                       hessians ? hessians->data() : nullptr, n_threads));
 }
@@ -89,7 +90,7 @@ std::vector<Extremes> bind_load_gradients(In<float, 2> given_gradients, In<float
             "gradients and Hessians must be (n_rows, tree_outputs)");
     std::vector<GradientExtremes> extremes(static_cast<std::size_t>(n_outputs));
     {
-        const nb::gil_scoped_release release;
+        const ReleasedGil released;
         load_gradients(given_gradients.data(), given_hessians.data(), n_rows,
                        static_cast<int>(n_outputs), gradients.data(),
                        hessians ? hessians->data() : nullptr, extremes.data(), n_threads);
@@ -116,7 +117,7 @@ void bind_round_gradients(In<float, 2> gradients, std::optional<In<float, 2>> he
     require(length(scales) == n_outputs && length(scales, 1) == 2, "scales must be (n_outputs, 2)");
     require(length(totals) == n_outputs && length(totals, 1) == 2, "totals must be (n_outputs, 2)");
     check_scales(scales.data(), words);
-    const nb::gil_scoped_release release;
+    const ReleasedGil released;
     round_gradients(gradients.data(), data_or_null(hessians), n_rows, words, scales.data(),
                     fixed_point.data(), totals.data(), n_threads);
 }
@@ -136,7 +137,7 @@ void bind_build_histograms(Bytes bins, In<std::int32_t, 1> n_value_bins,
         "histograms must be (n_slots, total_bins, 1 + n_words)");
     check_nodes(records.data(), records.size(), length(row_order));
     check_slots(records.data(), records.size(), length(histograms));
-    const nb::gil_scoped_release release;
+    const ReleasedGil released;
     build_histograms(bin_matrix(bins), features, words, row_order.data(), fixed_point.data(),
                      records.data(), records.size(), histograms.data(), n_threads);
 }
@@ -146,7 +147,7 @@ void bind_subtract_histograms(nb::object nodes, Out<std::int64_t, 3> histograms,
     check_thread_count(n_threads);
     check_slots(records.data(), records.size(), length(histograms));
     const std::int64_t slot_size = length(histograms, 1) * length(histograms, 2);
-    const nb::gil_scoped_release release;
+    const ReleasedGil released;
     subtract_histograms(records.data(), records.size(), slot_size, histograms.data(), n_threads);
 }
 
@@ -174,7 +175,7 @@ void bind_find_splits(In<std::int32_t, 1> n_value_bins, In<std::int64_t, 1> bin_
     check_slots(records.data(), n_nodes, length(histograms));
     check_scales(scales.data(), words);
     const SplitRules rules{reg_lambda, gamma, min_samples_leaf, min_hessian.data(), scales.data()};
-    const nb::gil_scoped_release release;
+    const ReleasedGil released;
     find_splits(features, words, histograms.data(), records.data(), sums.data(), n_nodes, rules,
                 found.data(), left_sums.data(), n_threads);
 }
@@ -191,7 +192,7 @@ void bind_route_rows(Bytes columns, In<std::int32_t, 1> n_value_bins, nb::object
     require(length(scratch) >= length(row_order), "scratch is shorter than row_order");
     check_nodes(records.data(), records.size(), length(row_order));
     check_splits(found.data(), found.size(), length(columns));
-    const nb::gil_scoped_release release;
+    const ReleasedGil released;
     route_rows(columns.data(), length(columns, 1), n_value_bins.data(), records.data(),
                found.data(), records.size(), row_order.data(), scratch.data(), left_rows.data(),
                n_threads);
@@ -213,7 +214,7 @@ void bind_update_predictions(Bytes bins, In<std::int32_t, 1> n_value_bins,
     require(length(predictions) == length(bins), "predictions must be (n_rows, n_outputs)");
     require(tree.n_outputs == 1 ? output >= 0 && output < n_columns : tree.n_outputs == n_columns,
             "the tree's outputs do not fit the predictions");
-    const nb::gil_scoped_release release;
+    const ReleasedGil released;
     update_predictions(bin_matrix(bins), n_value_bins.data(), tree, output, n_columns,
                        predictions.data(), n_threads);
 }
@@ -227,7 +228,7 @@ std::tuple<float, bool> bind_compute_losses(int metric, In<float, 2> predictions
                 metric == static_cast<int>(MetricKind::absolute_error),
             "unknown metric");
     require(length(losses) == rows.n_rows, "losses must be (n_rows,)");
-    const nb::gil_scoped_release release;
+    const ReleasedGil released;
     const LossExtremes extremes =
         compute_losses(static_cast<MetricKind>(metric), rows, losses.data(), n_threads);
     return {extremes.largest, extremes.finite};
@@ -237,7 +238,7 @@ std::int64_t bind_sum_losses(Floats losses, int scale, int n_threads) {
     const std::int64_t scales[] = {scale, 0};
     check_thread_count(n_threads);
     check_scales(scales, Words{1, false});
-    const nb::gil_scoped_release release;
+    const ReleasedGil released;
     return sum_losses(losses.data(), length(losses), scale, n_threads);
 }
 
