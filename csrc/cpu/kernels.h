@@ -1,7 +1,8 @@
 // All native kernels. Each is stateless, works on buffers of its caller, and returns when its
 // results can be read. Results do not depend on n_threads: sums are integers, maxima have no order.
-// Kernels validate what a wrong index could turn into a wrong address and throw
-// std::invalid_argument; dtypes and shapes are checked where Python enters, in the bindings.
+//
+// Whatever becomes an address is validated once: trees where they are packed, bin codes where they
+// are transposed (both throw std::invalid_argument), all else by cpu/checks.h where Python enters.
 #pragma once
 
 #include "cpu/matrix_view.h"
