@@ -24,7 +24,7 @@ struct Cuts {
         std::int64_t left = n_cuts;
         while (left > 1) {
             const std::int64_t half = left / 2;
-            first += first[half - 1] < x ? half : 0;
+            first += half * static_cast<std::int64_t>(first[half - 1] < x);
             left -= half;
         }
         const std::int64_t last = left == 1 && *first < x ? 1 : 0;

@@ -1,109 +1,108 @@
 // Gradients and Hessians in float32. The definition is core.objectives.
+#include "cpu/extremes.h"
 #include "cpu/kernels.h"
 #include "cpu/thread_pool.h"
 
-#include <algorithm>
 #include <vector>
 
 namespace torchgbdt {
 namespace {
 
-constexpr std::int64_t kTaskRows = 16384;
+constexpr std::int64_t kTaskRows = 4096;  // a task's gradients are still in L1 when measured
 
-// Extremes of some rows; joined in any order they give the same result.
-class Collector {
-  public:
-    void add(float gradient, float hessian) {
-        if (!is_finite(gradient) || !is_finite(hessian)) {
-            extremes_.finite = false;
-            return;
-        }
-        add_finite(magnitude(gradient), hessian, hessian);
+// What one worker has seen of one output.
+struct Seen {
+    LargestMagnitude gradients;
+    LargestMagnitude hessians;
+    Smallest smallest_hessian;
+
+    void add_hessians(const float* numbers, std::int64_t count, std::int64_t stride) {
+        hessians.add(numbers, count, stride);
+        smallest_hessian.add(numbers, count, stride);
     }
 
-    void join(const Collector& other) {
-        extremes_.finite &= other.extremes_.finite;
-        if (!other.is_empty_) {
-            add_finite(other.extremes_.largest_gradient, other.extremes_.largest_hessian,
-                       other.extremes_.smallest_hessian);
-        }
+    void join(const Seen& other) {
+        gradients.join(other.gradients);
+        hessians.join(other.hessians);
+        smallest_hessian.join(other.smallest_hessian);
     }
-
-    const GradientExtremes& extremes() const { return extremes_; }
-
-  private:
-    void add_finite(float largest_gradient, float largest_hessian, float smallest_hessian) {
-        GradientExtremes& e = extremes_;
-        e.largest_gradient = std::max(e.largest_gradient, largest_gradient);
-        e.largest_hessian = std::max(e.largest_hessian, largest_hessian);
-        e.smallest_hessian =
-            is_empty_ ? smallest_hessian : std::min(e.smallest_hessian, smallest_hessian);
-        is_empty_ = false;
-    }
-
-    GradientExtremes extremes_;
-    bool is_empty_ = true;
 };
+
+GradientExtremes extremes_of(const std::vector<Seen>& workers, std::int64_t n_rows) {
+    Seen all;
+    for (const Seen& seen : workers) {
+        all.join(seen);
+    }
+    return {all.gradients.value(), all.hessians.value(),
+            n_rows == 0 ? 0.0f : all.smallest_hessian.value(),
+            all.gradients.all_finite() && all.hessians.all_finite()};
+}
+
+void squared_error_gradients(const ObjectiveRows& rows, std::int64_t begin, std::int64_t end,
+                             float* gradients) {
+    for (std::int64_t row = begin; row < end; ++row) {
+        const float prediction = rows.predictions[row * rows.n_columns];
+        const float residual = squared_error_residual(prediction, rows.labels[row]);
+        const float weight = rows.weights == nullptr ? 1.0f : rows.weights[row];
+        gradients[row] = squared_error_gradient(residual, weight);
+    }
+}
 
 }  // namespace
 
 // Layout: predictions (n_rows, n_columns), everything else (n_rows,).
-// Grid:   one task per 16,384 rows.
-// Writes: each task the gradients and Hessians of its rows, each worker its own extremes.
+// Grid:   one task per 4,096 rows.
+// Writes: each task the gradients and Hessians of its rows, each worker what it has seen.
 GradientExtremes compute_gradients(ObjectiveKind objective, const ObjectiveRows& rows,
                                    float* gradients, float* hessians, int n_threads) {
     (void)objective;  // one so far: squared error
+    const float one = 1.0f;
     const Blocks tasks{rows.n_rows, kTaskRows};
-    std::vector<Collector> collectors(static_cast<std::size_t>(n_threads));
+    std::vector<Seen> workers(static_cast<std::size_t>(n_threads));
     parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int worker) {
-        Collector collector;
-        for (std::int64_t row = tasks.begin(task); row < tasks.end(task); ++row) {
-            const float prediction = rows.predictions[row * rows.n_columns];
-            const float residual = squared_error_residual(prediction, rows.labels[row]);
-            const float weight = rows.weights == nullptr ? 1.0f : rows.weights[row];
-            gradients[row] = squared_error_gradient(residual, weight);
-            if (hessians != nullptr) {
-                hessians[row] = weight;
-            }
-            collector.add(gradients[row], weight);
+        const std::int64_t begin = tasks.begin(task), end = tasks.end(task);
+        squared_error_gradients(rows, begin, end, gradients);
+        workers[worker].gradients.add(gradients + begin, end - begin, 1);
+        if (hessians == nullptr) {
+            workers[worker].add_hessians(&one, 1, 1);
+            return;
         }
-        collectors[worker].join(collector);
+        for (std::int64_t row = begin; row < end; ++row) {
+            hessians[row] = rows.weights == nullptr ? one : rows.weights[row];
+        }
+        workers[worker].add_hessians(hessians + begin, end - begin, 1);
     });
-    for (const Collector& collector : collectors) {
-        collectors[0].join(collector);
-    }
-    return collectors[0].extremes();
+    return extremes_of(workers, rows.n_rows);
 }
 
 // Layout: all arrays (n_rows, n_outputs); extremes (n_outputs,).
-// Grid:   one task per 16,384 rows.
-// Writes: each task the gradients and Hessians of its rows, each worker its own extremes.
+// Grid:   one task per 4,096 rows.
+// Writes: each task the gradients and Hessians of its rows, each worker what it has seen.
 void load_gradients(const float* given_gradients, const float* given_hessians, std::int64_t n_rows,
                     int n_outputs, float* gradients, float* hessians, GradientExtremes* extremes,
                     int n_threads) {
     const Blocks tasks{n_rows, kTaskRows};
-    std::vector<std::vector<Collector>> collectors(
-        static_cast<std::size_t>(n_threads),
-        std::vector<Collector>(static_cast<std::size_t>(n_outputs)));
+    std::vector<std::vector<Seen>> seen(static_cast<std::size_t>(n_outputs),
+                                        std::vector<Seen>(static_cast<std::size_t>(n_threads)));
     parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int worker) {
-        for (std::int64_t row = tasks.begin(task); row < tasks.end(task); ++row) {
-            for (int output = 0; output < n_outputs; ++output) {
-                const std::int64_t i = row * n_outputs + output;
-                const float hessian = flush_subnormals(given_hessians[i]);
-                gradients[i] = flush_subnormals(given_gradients[i]);
-                if (hessians != nullptr) {
-                    hessians[i] = hessian;
-                }
-                collectors[worker][output].add(gradients[i], hessian);
-            }
+        const std::int64_t first = tasks.begin(task) * n_outputs;
+        const std::int64_t end = tasks.end(task) * n_outputs;
+        for (std::int64_t i = first; i < end; ++i) {
+            gradients[i] = flush_subnormals(given_gradients[i]);
+        }
+        for (std::int64_t i = first; hessians != nullptr && i < end; ++i) {
+            hessians[i] = flush_subnormals(given_hessians[i]);
+        }
+        const float* measured = hessians != nullptr ? hessians : given_hessians;  // all 1 otherwise
+        const std::int64_t count = tasks.end(task) - tasks.begin(task);
+        for (int output = 0; output < n_outputs; ++output) {
+            Seen& of_output = seen[output][worker];
+            of_output.gradients.add(gradients + first + output, count, n_outputs);
+            of_output.add_hessians(measured + first + output, count, n_outputs);
         }
     });
     for (int output = 0; output < n_outputs; ++output) {
-        Collector all;
-        for (const std::vector<Collector>& of_worker : collectors) {
-            all.join(of_worker[output]);
-        }
-        extremes[output] = all.extremes();
+        extremes[output] = extremes_of(seen[output], n_rows);
     }
 }
 

@@ -1,14 +1,14 @@
 // Metrics: per-row losses in float32, and their exact sum in fixed point. See core.metrics.
+#include "cpu/extremes.h"
 #include "cpu/kernels.h"
 #include "cpu/thread_pool.h"
 
-#include <algorithm>
 #include <vector>
 
 namespace torchgbdt {
 namespace {
 
-constexpr std::int64_t kTaskRows = 16384;
+constexpr std::int64_t kTaskRows = 4096;
 
 float row_loss(MetricKind metric, float residual) {
     return metric == MetricKind::squared_error ? squared_error_loss(residual)
@@ -18,39 +18,31 @@ float row_loss(MetricKind metric, float residual) {
 }  // namespace
 
 // Layout: predictions (n_rows, n_columns), everything else (n_rows,).
-// Grid:   one task per 16,384 rows.
-// Writes: each task the losses of its rows, each worker its own extremes.
+// Grid:   one task per 4,096 rows.
+// Writes: each task the losses of its rows, each worker the largest it has seen.
 LossExtremes compute_losses(MetricKind metric, const ObjectiveRows& rows, float* losses,
                             int n_threads) {
     const Blocks tasks{rows.n_rows, kTaskRows};
-    std::vector<LossExtremes> extremes(static_cast<std::size_t>(n_threads));
-    const auto join = [](LossExtremes& into, const LossExtremes& other) {
-        into.largest = std::max(into.largest, other.largest);
-        into.finite &= other.finite;
-    };
+    std::vector<LargestMagnitude> workers(static_cast<std::size_t>(n_threads));
     parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int worker) {
-        LossExtremes of_task;
-        for (std::int64_t row = tasks.begin(task); row < tasks.end(task); ++row) {
+        const std::int64_t begin = tasks.begin(task), end = tasks.end(task);
+        for (std::int64_t row = begin; row < end; ++row) {
             const float prediction = rows.predictions[row * rows.n_columns];
             const float residual = squared_error_residual(prediction, rows.labels[row]);
-            float loss = row_loss(metric, residual);
-            if (rows.weights != nullptr) {
-                loss = weighted_loss(loss, rows.weights[row]);
-            }
-            losses[row] = loss;
-            join(of_task, {is_finite(loss) ? loss : 0.0f, is_finite(loss)});
+            const float loss = row_loss(metric, residual);
+            losses[row] = rows.weights == nullptr ? loss : weighted_loss(loss, rows.weights[row]);
         }
-        join(extremes[static_cast<std::size_t>(worker)], of_task);
+        workers[static_cast<std::size_t>(worker)].add(losses + begin, end - begin, 1);
     });
-    LossExtremes result;
-    for (const LossExtremes& of_worker : extremes) {
-        join(result, of_worker);
+    LargestMagnitude largest;
+    for (const LargestMagnitude& of_worker : workers) {
+        largest.join(of_worker);
     }
-    return result;
+    return {largest.value(), largest.all_finite()};
 }
 
 // Layout: losses (n_rows,).
-// Grid:   one task per 16,384 rows.
+// Grid:   one task per 4,096 rows.
 // Writes: each worker its own sum; the caller adds them.
 std::int64_t sum_losses(const float* losses, std::int64_t n_rows, std::int32_t scale,
                         int n_threads) {

@@ -27,7 +27,7 @@ void transpose_bins(const BinMatrix& bins, const std::int32_t* n_value_bins, std
 
 // --- gradients ----------------------------------------------------------------------------------
 
-// Over finite numbers only; `finite` tells whether there were others.
+// Maxima are infinite or NaN where a number is. Without rows everything is 0.
 struct GradientExtremes {
     float largest_gradient = 0.0f;
     float largest_hessian = 0.0f;
@@ -49,7 +49,8 @@ struct ObjectiveRows {
 GradientExtremes compute_gradients(ObjectiveKind objective, const ObjectiveRows& rows,
                                    float* gradients, float* hessians, int n_threads);
 
-// Copies gradients computed elsewhere, (n_rows, n_outputs), flushed; extremes: (n_outputs,).
+// Copies gradients computed elsewhere, (n_rows, n_outputs), flushed; extremes: (n_outputs,). Where
+// hessians is null, the given ones must be 1.
 void load_gradients(const float* given_gradients, const float* given_hessians, std::int64_t n_rows,
                     int n_outputs, float* gradients, float* hessians, GradientExtremes* extremes,
                     int n_threads);
@@ -112,7 +113,7 @@ void predict_leaves(const ForestView& forest, const MatrixView& matrix, std::int
 // --- metrics ------------------------------------------------------------------------------------
 
 struct LossExtremes {
-    float largest = 0.0f;  // of the finite ones
+    float largest = 0.0f;  // infinite or NaN where a loss is
     bool finite = true;
 };
 

@@ -7,54 +7,56 @@
 namespace torchgbdt {
 namespace {
 
-constexpr std::int64_t kTaskRows = 16384;
+constexpr std::int64_t kTaskRows = 4096;
+
+// Rounds numbers[0], numbers[stride], ... to words[0], words[n_words], ...; returns their sum.
+template <std::int32_t (*round)(float, float)>
+std::int64_t round_column(const float* numbers, std::int64_t stride, std::int64_t count,
+                          std::int64_t scale, std::int32_t* words, std::int64_t n_words) {
+    const float power = power_of_two(static_cast<std::int32_t>(scale));
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+        const std::int32_t rounded = round(numbers[i * stride], power);
+        words[i * n_words] = rounded;
+        sum += rounded;
+    }
+    return sum;
+}
 
 }  // namespace
 
 // Layout: gradients, hessians (n_rows, n_outputs); fixed_point (n_rows, words.count()).
-// Grid:   one task per 16,384 rows.
+// Grid:   one task per 4,096 rows.
 // Writes: each task the fixed point of its rows, each worker its own totals; the caller joins them.
 void round_gradients(const float* gradients, const float* hessians, std::int64_t n_rows,
                      const Words& words, const std::int64_t* scales, std::int32_t* fixed_point,
                      std::int64_t* totals, int n_threads) {
-    const int n_words = words.count();
+    const int n_outputs = words.n_outputs;
     const Blocks tasks{n_rows, kTaskRows};
-    std::vector<std::vector<std::int64_t>> word_totals(static_cast<std::size_t>(n_threads));
+    std::vector<std::vector<std::int64_t>> worker_totals(
+        static_cast<std::size_t>(n_threads),
+        std::vector<std::int64_t>(static_cast<std::size_t>(2 * n_outputs)));
     parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int worker) {
-        std::vector<std::int64_t>& sums = word_totals[worker];
-        sums.resize(static_cast<std::size_t>(n_words));
-        for (int output = 0; output < words.n_outputs; ++output) {
-            const float gradient_power = power_of_two(static_cast<int32_t>(scales[2 * output]));
-            const float hessian_power = power_of_two(static_cast<int32_t>(scales[2 * output + 1]));
-            std::int64_t gradient_sum = 0;
-            std::int64_t hessian_sum = 0;
-            for (std::int64_t row = tasks.begin(task); row < tasks.end(task); ++row) {
-                std::int32_t* fixed = fixed_point + row * n_words;
-                const std::int64_t i = row * words.n_outputs + output;
-                const std::int32_t gradient = round_gradient(gradients[i], gradient_power);
-                fixed[words.gradient(output)] = gradient;
-                gradient_sum += gradient;
-                if (!words.constant_hessian) {
-                    const std::int32_t hessian = round_hessian(hessians[i], hessian_power);
-                    fixed[words.hessian(output)] = hessian;
-                    hessian_sum += hessian;
-                }
-            }
-            sums[words.gradient(output)] += gradient_sum;
-            if (!words.constant_hessian) {
-                sums[words.hessian(output)] += hessian_sum;
-            }
+        const std::int64_t begin = tasks.begin(task), count = tasks.end(task) - begin;
+        std::int32_t* fixed = fixed_point + begin * words.count();
+        std::int64_t* sums = worker_totals[worker].data();
+        for (int output = 0; output < n_outputs; ++output) {
+            const std::int64_t* scale = scales + 2 * output;
+            const std::int64_t first = begin * n_outputs + output;
+            sums[2 * output] +=
+                round_column<round_gradient>(gradients + first, n_outputs, count, scale[0],
+                                             fixed + words.gradient(output), words.count());
+            sums[2 * output + 1] +=
+                words.constant_hessian
+                    ? count * words.hessian_unit(scale[1])
+                    : round_column<round_hessian>(hessians + first, n_outputs, count, scale[1],
+                                                  fixed + words.hessian(output), words.count());
         }
     });
-    for (int output = 0; output < words.n_outputs; ++output) {
-        std::int64_t* total = totals + 2 * output;
-        total[0] = 0;
-        total[1] = words.constant_hessian ? n_rows * words.hessian_unit(scales[2 * output + 1]) : 0;
-        for (const std::vector<std::int64_t>& sums : word_totals) {
-            if (!sums.empty()) {
-                total[0] += sums[words.gradient(output)];
-                total[1] += words.constant_hessian ? 0 : sums[words.hessian(output)];
-            }
+    for (int i = 0; i < 2 * n_outputs; ++i) {
+        totals[i] = 0;
+        for (const std::vector<std::int64_t>& sums : worker_totals) {
+            totals[i] += sums[i];
         }
     }
 }

@@ -28,11 +28,13 @@ inline float power_of_two(int32_t exponent) {
 
 // The nearest integer, ties to the even one. Adding 2^23 leaves no fraction bits, so the addition
 // itself rounds; from 2^23 on every float32 is an integer. Needs round-to-nearest arithmetic.
+// Selections only, no branches: both signs and both sizes are common.
 inline float round_half_even(float x) {
     const float no_fraction = 8388608.0f;  // 2^23
     const float size = magnitude(x);
-    const float rounded = size < no_fraction ? (size + no_fraction) - no_fraction : size;
-    return x < 0.0f ? -rounded : rounded;
+    const float rounded = (size + no_fraction) - no_fraction;
+    const float result = size < no_fraction ? rounded : size;
+    return float_from_bits(float_bits(result) | (float_bits(x) & 0x80000000u));
 }
 
 // q = round_half_even(g * 2^scale); |g| * 2^scale <= 2^30.

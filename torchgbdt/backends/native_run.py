@@ -80,8 +80,6 @@ class NativeRun:
         """The kernel's (max |g|, max h, min h, finite) of each output as the core wants them."""
         largest_g, largest_h, smallest_h, finite = zip(*extremes, strict=True)
         largest = np.stack((largest_g, largest_h), axis=1).astype(np.float64)
-        if self.row_order.size == 0:
-            largest[:] = 0
         self._extremes = GradientExtremes(largest, min(smallest_h), all(finite))
         return self._extremes
 
