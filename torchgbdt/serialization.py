@@ -96,8 +96,7 @@ def _model_from(metadata: Mapping[str, Any], data: bytes) -> Model:
         arrays = tensors_from_bytes(data)
     except (SafetensorError, ValueError, TypeError, KeyError) as error:
         _fail(f"safetensors cannot read it: {error}")
-    with np.errstate(all="ignore"):  # checks compute with whatever numbers a file holds
-        return _build(metadata, arrays)
+    return _build(metadata, arrays)
 
 
 def _metadata(model: Model) -> dict[str, Any]:

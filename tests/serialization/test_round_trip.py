@@ -87,6 +87,12 @@ def test_where_a_model_was_trained_does_not_change_its_file(tmp_path: Path) -> N
     assert files[0] == files[1]
 
 
+def test_order_of_settings_does_not_change_the_file() -> None:
+    settings = {"b": 1, "a": 2}
+    one, other = (dict(items) for items in (settings.items(), reversed(settings.items())))
+    assert model_to_bytes(small_model(settings=one)) == model_to_bytes(small_model(settings=other))
+
+
 def test_settings_that_shape_the_model_are_kept() -> None:
     settings = {"learning_rate": 0.1, "max_depth": None, "eval_metric": ("rmse", "mae"), "n": 2**70}
     model = small_model(settings={**settings, "device": "cpu", "n_threads": 3})

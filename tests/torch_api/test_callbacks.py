@@ -196,8 +196,10 @@ def test_bar_that_was_left_open_is_closed_by_the_next_run() -> None:
     context: Any = type("Context", (), {"n_estimators": 5, "history": {}})()
     with contextlib.redirect_stderr(Terminal()):
         bar.on_train_begin(context)
+        left_open = bar._bar
         bar.on_train_begin(context)
-        assert len(open_bars()) == 1
+        assert open_bars() == [bar._bar]
+        assert bar._bar is not left_open
         bar.close()
         bar.close()
     assert open_bars() == []

@@ -63,6 +63,18 @@ def test_surroundings_do_not_change_model_or_predictions(surroundings: str) -> N
     assert stages[-1].tolist() == predicted.tolist()
 
 
+@pytest.mark.parametrize("method", ["predict_leaf", "predict_raw", "staged_predict_raw"])
+def test_array_read_block_by_block_keeps_its_subnormals(method: str) -> None:
+    tiny = X * 2.0**-135
+    model = tg.train(tiny, Y, **QUICK)
+    expected = getattr(model, method)(tiny.double())
+    with flush_denormal():
+        found = getattr(model, method)(tiny.numpy().astype(">f4"))
+        if method == "staged_predict_raw":
+            expected, found = list(expected)[-1], list(found)[-1]
+    assert torch.equal(torch.from_numpy(found), expected)
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_flushing_of_subnormals_comes_back(fails: bool) -> None:
     with flush_denormal():

@@ -1,5 +1,6 @@
 """tg.Trainer.fit and tg.train: models, states, history; and what is left when training fails."""
 
+import inspect
 import threading
 from typing import Any
 
@@ -31,9 +32,20 @@ def failing(event: str, error: BaseException) -> Recorder:
 
 
 def test_train_is_a_trainer_and_its_fit() -> None:
-    w = torch.ones(len(Y))
-    trained = tg.train(X, Y, sample_weight=w, eval_set=[(X, Y)], eval_sample_weight=[w], **QUICK)
-    assert trained.digest() == tg.Trainer(**QUICK).fit(X, Y, sample_weight=w).digest()
+    assert tg.train(X, Y, **QUICK).digest() == tg.Trainer(**QUICK).fit(X, Y).digest()
+
+
+def test_train_passes_every_argument_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed: dict[str, Any] = {}
+    names = inspect.signature(tg.Trainer.fit).parameters.keys() - {"self"}
+
+    def fit(self: tg.Trainer, X: Any, y: Any, **arguments: Any) -> Any:
+        passed.update(arguments, X=X, y=y)
+
+    monkeypatch.setattr(tg.Trainer, "fit", fit)
+    given: dict[str, Any] = {name: object() for name in names}
+    tg.train(**given)
+    assert passed == given
 
 
 @pytest.mark.parametrize("backend", ["oracle", "cpu", "auto"])
@@ -163,12 +175,14 @@ def test_failing_callback_leaves_state_failed_and_the_model_untouched(
     ],
 )
 def test_bad_data_leaves_state_failed_and_the_model_untouched(bad: tuple[Any, Any]) -> None:
-    trainer = tg.Trainer(**QUICK)
+    trainer = tg.Trainer(eval_metric="rmse", **QUICK)
     good = trainer.fit(X, Y)
     with pytest.raises(InvalidDataError):
         trainer.fit(*bad)
     assert trainer.state is tg.TrainerState.FAILED
     assert trainer.model is good
+    assert trainer.history == {}  # not that of the run before
+    assert set(trainer.diagnostics()) <= {"state", "seconds", "copied_from"}
 
 
 def test_trainer_that_failed_trains_again() -> None:
