@@ -261,3 +261,11 @@ def test_minimum_hessian_by_hand(weight: float, scale: int, expected: int) -> No
 def test_losses_of_all_rows_sum_within_int64_and_use_it(n_rows: int) -> None:
     largest_sum = max(n_rows, 1) * 2 ** loss_bits(n_rows)
     assert 2**61 <= largest_sum <= 2**62
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "expected"), [(0, 61), (1, 61), (2, 60), (3, 60), (4, 59), (2**32, 29)]
+)
+def test_loss_bits_by_hand(n_rows: int, expected: int) -> None:
+    # They are part of a metric's value: losses are rounded with them.
+    assert loss_bits(n_rows) == expected
