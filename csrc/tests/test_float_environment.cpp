@@ -13,25 +13,50 @@ using namespace torchgbdt_tests;
 
 namespace {
 
-// What a caller may do to its thread: round upwards and, on x86, treat subnormals as 0.
+// Registers that say how a thread computes, beyond what <cfenv> can.
+#if defined(__SSE2__)
+using Control = unsigned;
+constexpr Control kFlushSubnormals = 0x8040;  // MXCSR: flush to zero, denormals are zero
+Control control() {
+    return _mm_getcsr();
+}
+void set_control(Control bits) {
+    _mm_setcsr(bits);
+}
+#elif defined(__aarch64__)
+using Control = std::uint64_t;
+constexpr Control kFlushSubnormals = 1u << 24;  // FPCR: flush to zero
+Control control() {
+    Control bits;
+    asm volatile("mrs %0, fpcr" : "=r"(bits));
+    return bits;
+}
+void set_control(Control bits) {
+    asm volatile("msr fpcr, %0" : : "r"(bits));
+}
+#else
+using Control = unsigned;
+constexpr Control kFlushSubnormals = 0;
+Control control() {
+    return 0;
+}
+void set_control(Control) {}
+#endif
+
+// What a caller may do to its thread: round upwards, treat subnormals as 0.
 class HostileFloatEnvironment {
   public:
-    HostileFloatEnvironment() {
+    HostileFloatEnvironment() : saved_(control()) {
         std::fesetround(FE_UPWARD);
-#if defined(__SSE2__)
-        saved_ = _mm_getcsr();
-        _mm_setcsr(saved_ | 0x8040);  // flush to zero, denormals are zero
-#endif
+        set_control(control() | kFlushSubnormals);
     }
     ~HostileFloatEnvironment() {
-#if defined(__SSE2__)
-        _mm_setcsr(saved_);
-#endif
         std::fesetround(FE_TONEAREST);
+        set_control(saved_);
     }
 
   private:
-    unsigned saved_ = 0;
+    Control saved_;
 };
 
 bool rounds_to_nearest() {
