@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pytest
 import torch
@@ -179,6 +180,23 @@ def test_rows_sampled_from_a_negative_view_equal_the_tensor(
     rows = np.arange(X.shape[0])[::-1]
     sampled = read(X).matrix.sample(rows, slice(1, 3))
     np.testing.assert_array_equal(sampled, X.resolve_neg().double().numpy()[rows][:, 1:3])
+
+
+@st.composite
+def strided_views(draw: st.DrawFn) -> torch.Tensor:
+    """Any 2-D view of 64 numbers that as_strided can make, overlapping ones included."""
+    dtype = draw(st.sampled_from([torch.float64, torch.float32, torch.bfloat16, torch.int8]))
+    shape = draw(st.tuples(st.integers(1, 6), st.integers(1, 6)))
+    strides = draw(st.tuples(st.integers(0, 7), st.integers(0, 7)))
+    room = 63 - sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+    hypothesis.assume(room >= 0)
+    numbers = (torch.arange(64) - 32).to(dtype)
+    return numbers.as_strided(shape, strides, draw(st.integers(0, room)))
+
+
+@given(strided_views())
+def test_any_strided_view_is_read_exactly(X: torch.Tensor) -> None:
+    assert_identical(as_float64(read(X).matrix), X.to(torch.float64).numpy())
 
 
 def test_no_rows_are_accepted_where_they_may_be() -> None:

@@ -1,7 +1,10 @@
 """tg.Trainer.fit and tg.train: models, states, history; and what is left when training fails."""
 
+import contextlib
+import gc
 import inspect
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -244,6 +247,18 @@ def test_history_equals_the_metric_of_the_predictions() -> None:
         trainer.history["train"]["mae"], model.staged_predict_raw(X.double()), strict=True
     ):
         assert value == pytest.approx((raw - Y.double()).abs().mean().item(), rel=1e-6)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_trainer_keeps_nothing_of_the_data(fails: bool) -> None:
+    data = X.numpy().copy()  # an array is held itself; of a tensor only its memory would be
+    still_there = weakref.ref(data)
+    trainer = tg.Trainer(**QUICK)
+    with contextlib.suppress(InvalidDataError):
+        trainer.fit(data, Y[1:] if fails else Y, eval_set=[(data, Y)])
+    del data
+    gc.collect()
+    assert still_there() is None
 
 
 def test_all_errors_are_gbdt_errors() -> None:
