@@ -124,8 +124,8 @@ class GradientExtremes:
 
     Attributes
     ----------
-    largest : float64, (tree_outputs, 2); max|g| and max h; 0 without rows.
-    smallest_hessian : min h; 0 without rows.
+    largest : float64, (tree_outputs, 2); max|g| and max h; 0 without rows, anything if not finite.
+    smallest_hessian : min h; 0 without rows, anything if not finite.
     finite : no gradient or Hessian is NaN or infinite.
     """
 
@@ -201,7 +201,10 @@ class ComputeBackend(ABC):
 
     @abstractmethod
     def load_gradients(self, gradients: Float32Array, hessians: Float32Array) -> GradientExtremes:
-        """Take gradients computed elsewhere; float32, (n_rows, tree_outputs) each. IN."""
+        """Take gradients computed elsewhere; float32, (n_rows, tree_outputs) each. IN.
+
+        Subnormals are flushed; Hessians of a run with a constant one must be 1.
+        """
 
     @abstractmethod
     def round_gradients(self, scales: Int64Array) -> Int64Array:
