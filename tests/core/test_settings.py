@@ -21,7 +21,7 @@ INF = float("inf")
 NAN = float("nan")
 LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
-NOT_NUMBERS = ["1", None, [1], (1,), {}, 1j, np.array([1, 2]), object()]
+NOT_NUMBERS = ["1", None, [1], (1,), {}, 1j, np.array([1, 2]), Ellipsis]
 BOOLS = [True, False, np.True_]
 NOT_FINITE = [NAN, INF, -INF, np.float32("nan"), np.float64("inf"), 10**400]
 
