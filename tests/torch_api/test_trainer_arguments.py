@@ -159,3 +159,10 @@ def test_evaluation_weights_may_be_left_out_one_by_one() -> None:
     weights = [None, np.ones(len(Y)) * 4]  # a power of two rounds nothing
     trainer.fit(X, Y, eval_set=[(X, Y), (X, Y)], eval_sample_weight=weights)
     assert trainer.history["valid_0"] == trainer.history["valid_1"]
+
+
+def test_evaluation_set_with_other_feature_names_is_refused() -> None:
+    train = tg.Dataset(X, Y, feature_names=["a", "b", "c", "d"])
+    valid = tg.Dataset(X, Y, feature_names=["a", "b", "d", "c"])
+    with pytest.raises(InvalidDataError, match=r"eval_set\[0\] has the features \['a', 'b', 'd'"):
+        tg.Trainer(**QUICK).fit(train, eval_set=[valid])
