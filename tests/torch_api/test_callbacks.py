@@ -157,6 +157,14 @@ def test_bar_is_silent_where_there_is_no_stderr(show: bool | None) -> None:
         assert tg.train(X, Y, callbacks=[ProgressBar(show)], **QUICK).n_rounds == 3
 
 
+@pytest.mark.parametrize("show", [None, True])
+def test_stream_that_was_closed_before_does_not_stop_training(show: bool | None) -> None:
+    stream = io.StringIO()
+    stream.close()
+    with contextlib.redirect_stderr(stream):
+        assert tg.train(X, Y, callbacks=[ProgressBar(show)], **QUICK).n_rounds == 3
+
+
 def test_closed_stream_does_not_stop_training() -> None:
     stream = io.StringIO()
 

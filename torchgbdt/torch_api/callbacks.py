@@ -7,7 +7,7 @@ one ``fit`` after another; for two fits at the same time use two instances.
 import math
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TextIO
 
 from torchgbdt.core.errors import InvalidParameterError
 from torchgbdt.core.observer import TrainingContext, TrainingObserver
@@ -143,7 +143,7 @@ class ProgressBar(Callback):
         from tqdm.auto import tqdm  # here, because in some notebooks the import itself warns
 
         in_notebook = any(base.__module__ == "tqdm.notebook" for base in tqdm.__mro__)
-        if self.show or in_notebook or sys.stderr.isatty():
+        if self.show or in_notebook or _is_terminal(sys.stderr):
             self._bar = tqdm(total=context.n_estimators, desc="training", unit="round")
 
     def on_round_end(self, context: TrainingContext) -> None:
@@ -187,6 +187,13 @@ def check_callbacks(callbacks: Any) -> tuple[TrainingObserver, ...]:
             f"callbacks[{index}] must be an object with {', '.join(EVENTS)}; found {problem}."
         )
     return tuple(callbacks)
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError):  # a stand-in for a stream, or a closed one
+        return False
 
 
 def _check_name(argument: str, value: Any) -> str | None:
