@@ -5,6 +5,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from support.backends import BackendUnderTest
+from support.forests import leaf_tree
 from support.lockstep import LockstepBackend, in_lockstep
 from support.runs import MANY_ROWS, integer_thresholds, prepare, run_rows, run_settings
 from support.strategies import gradients
@@ -68,6 +69,16 @@ def test_a_gradient_that_becomes_subnormal_is_plus_zero(backend: ComputeBackend)
     computed(backend, [2.0**-100, -(2.0**-100)], [2.0**-27, 2.0**-26])
     g, _ = backend.read_gradients()
     assert g.tolist() == [[0.0], [NORMAL]] and not np.signbit(g[0, 0])
+
+
+def test_a_residual_that_becomes_subnormal_is_zero_before_its_weight(
+    backend: ComputeBackend,
+) -> None:
+    # 2^-126 - 1.5 * 2^-126 = -2^-127; times 2^10 it would count
+    computed(backend, [1.5 * NORMAL], [1024.0])
+    backend.update_predictions(leaf_tree(np.array([NORMAL])), 0)
+    backend.compute_gradients(0)
+    assert backend.read_gradients()[0].view(np.uint32).tolist() == [[0]]
 
 
 def test_a_gradient_beyond_float32_is_not_finite(under_test: BackendUnderTest) -> None:

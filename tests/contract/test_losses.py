@@ -102,6 +102,14 @@ def test_a_loss_below_the_smallest_normal_number_is_zero(backend: ComputeBackend
         backend.release()
 
 
+@every_metric
+def test_a_residual_that_becomes_subnormal_is_no_loss(backend: ComputeBackend, name: str) -> None:
+    # 2^-126 - 1.5 * 2^-126 = -2^-127; times 2^100 it would count
+    prepared(backend, rows_of([1.5 * 2.0**-126], [2.0**100]))
+    backend.update_predictions(leaf_tree(np.array([2.0**-126])), 0)
+    assert backend.compute_losses(METRICS[name](), 0) == (0.0, True)
+
+
 def test_losses_too_small_for_the_scale_round_to_even(backend: ComputeBackend) -> None:
     # the largest loss 2^59 takes all 61 bits of one row's share of 3: scale 60 - 60 = 0
     prepared(backend, rows_of([2.0**59, 0.5, 1.5]))

@@ -96,9 +96,9 @@ def test_every_output_with_hessian_needs_it_in_both_children(backend: ComputeBac
 
 @pytest.mark.parametrize("reg_lambda", [0.0, 1.0])
 def test_proportional_children_gain_nothing(backend: ComputeBackend, reg_lambda: float) -> None:
-    # 3/7 on both sides: with lambda > 0 the formula would see a gain, or noise
-    g, h = [[3], [6], [3 * 1001]], [[7.0], [14.0], [7.0 * 1001]]
-    split, _ = best_split(backend, [[0], [1], [2]], [3], g, h, reg_lambda=reg_lambda)
+    # 3/7 on both sides: with lambda 0 the formula gives 2^-52 in float64, 0 in real numbers
+    g, h = [[3], [6]], [[7.0], [14.0]]
+    split, _ = best_split(backend, [[0], [1]], [2], g, h, reg_lambda=reg_lambda)
     assert not split["found"]
 
 

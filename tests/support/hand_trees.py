@@ -239,22 +239,22 @@ MIN_CHILD_WEIGHT_FORBIDS = WorkedTree(
 )
 
 EQUAL_RESIDUALS = WorkedTree(
-    # All y are 0.1 and the baseline is given as 0: g = -float32(0.1) everywhere, so GL*HR == GR*HL
-    # for every split, which is none, although with lambda 1 the formula sees noise or worse:
-    # 1/2 * (G^2/4 * (...)) is not 0 in float64. Leaf: lambda 1, G = -4 * float32(0.1), H = 4.
-    x=[[0], [1], [2], [3]],
-    y=[0.1] * 4,
+    # All y are 1.1 and the baseline is given as 0: g = -float32(1.1) in all 11 rows, h = 1. So
+    # GL*HR == GR*HL for every split, which is none. Lambda 1: leaf = 11 * float32(1.1) / 12.
+    x=[[value] for value in range(11)],
+    y=[1.1] * 11,
     baseline=0.0,
-    nodes=[Leaf(4 * float(np.float32(0.1)) / 5, 4)],
+    nodes=[Leaf(11 * float(np.float32(1.1)) / 12, 11)],
     settings={"reg_lambda": 1.0, "baseline": 0.0},
 )
 
 EQUAL_RESIDUALS_LAMBDA_ZERO = WorkedTree(
-    # Likewise with lambda 0; the leaf is the residual itself.
+    # Likewise with lambda 0. With c = float32(1.1), the split after x = 0 gains in real numbers
+    # 1/2 * (c^2 + (10c)^2/10 - (11c)^2/11) = 0; float64 sees 2^-50, which must not be a split.
     x=EQUAL_RESIDUALS.x,
     y=EQUAL_RESIDUALS.y,
     baseline=0.0,
-    nodes=[Leaf(float(np.float32(0.1)), 4)],
+    nodes=[Leaf(float(np.float32(1.1)), 11)],
     settings={"reg_lambda": 0.0, "baseline": 0.0},
 )
 
