@@ -300,4 +300,4 @@ def _fit_quantiles(
         weight_of_value = np.zeros(distinct.size, np.int64)
         np.add.at(weight_of_value, position, all_weights)
     cuts = quantile_cuts(weight_of_value, max_value_bins)
-    return midpoints(distinct[cuts], distinct[cuts + 1]), (cuts.size + 1 if distinct.size else 0)
+    return midpoints(distinct[cuts], distinct[cuts + 1]), cuts.size + 1
