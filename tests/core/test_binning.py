@@ -110,6 +110,10 @@ def test_thresholds_of_small_columns(
     assert thresholds.n_value_bins.tolist() == [n_value_bins]
 
 
+def test_a_threshold_of_zero_is_plus_zero() -> None:
+    assert_identical(fit(np.array([-0.0, INF])).values, np.array([0.0]))
+
+
 @pytest.mark.parametrize("max_bins", [3, 4, 17, 256])
 def test_as_many_distinct_values_as_value_bins_still_have_a_bin_each(max_bins: int) -> None:
     column = np.repeat(np.arange(max_bins - 1.0), 3)
@@ -142,6 +146,8 @@ def test_one_value_too_many_in_the_last_row_of_many_is_seen() -> None:
 
 
 @given(st.lists(st.floats(), max_size=40), st.integers(1, 40))
+@example([-0.0, 1.0], 40)
+@example([0.0, -0.0, np.nan], 1)
 def test_distinct_values_are_those_of_the_column_or_none(values: list[float], limit: int) -> None:
     column = np.array(values, np.float64)
     expected = sorted({value + 0.0 for value in values if value == value})

@@ -125,6 +125,19 @@ def test_thresholds_do_not_depend_on_ranks(cuts: list[int], weighted: bool) -> N
         assert_identical(thresholds, expected)
 
 
+def test_values_that_are_few_on_each_rank_may_be_many_together() -> None:
+    column = np.arange(12.0)  # six on each rank, nine value bins
+
+    def work(communicator: Communicator) -> BinThresholds:
+        first = 6 * communicator.rank
+        own = column[first : first + 6]
+        return fit(own, 10, first_row_id=first, communicator=communicator)
+
+    for thresholds in run_ranks(2, work):
+        assert thresholds.n_value_bins.tolist() == [9]
+        assert_identical(thresholds, fit(column, 10))
+
+
 def test_ranks_without_weights_weigh_one_beside_ranks_with_weights() -> None:
     X = np.random.default_rng(4).normal(size=(N_ROWS, 2))
     weights = np.ones(N_ROWS, np.float32)
@@ -168,6 +181,16 @@ def test_quantiles_are_those_of_the_sampled_rows() -> None:
     column = np.random.default_rng(6).normal(size=N_ROWS)
     rows = expected_sample(N_ROWS)
     assert_identical(fit(column, 10), fit(column[rows], 10))
+
+
+def test_a_column_whose_sample_is_all_missing_has_one_value_bin() -> None:
+    # Ten values exist, none of them in a sampled row: value or missing is all that can be told.
+    column = np.full(N_ROWS, np.nan)
+    others = np.setdiff1d(np.arange(N_ROWS), expected_sample(N_ROWS))[:10]
+    column[others] = np.arange(10.0)
+    thresholds = fit(column, 10)
+    assert thresholds.values.size == 0
+    assert thresholds.n_value_bins.tolist() == [1]
 
 
 def test_another_random_state_samples_other_rows_for_quantiles() -> None:
