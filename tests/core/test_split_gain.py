@@ -159,6 +159,12 @@ def test_products_that_only_wrap_to_the_same_int64_are_no_reason() -> None:
     assert Case((2,), [rows]).search()[0]["found"][0]
 
 
+def test_wrapped_products_of_one_output_beside_equal_ones_of_another_are_no_reason() -> None:
+    rows: list[Row] = [((0,), (2**40, 1), (2**32, 1)), ((1,), (2**35, 1), (2**30, 1))]
+    case = Case((2,), [rows], min_hessian=(1, 1), scales=((0, 0), (0, 0)))
+    assert case.search()[0]["found"][0]
+
+
 def test_one_output_that_is_not_proportional_makes_a_candidate() -> None:
     rows: list[Row] = [((0,), (3, 1), (3, 1)), ((1,), (5, -1), (5, 1))]
     case = Case((2,), [rows], min_hessian=(1, 1), scales=((0, 0), (0, 0)))
