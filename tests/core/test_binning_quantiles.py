@@ -67,11 +67,7 @@ def test_values_of_equal_weight_fill_all_bins_evenly(n_values: int, n_bins: int)
 
 @pytest.mark.parametrize(
     "position",
-    [
-        0,
-        pytest.param(6, marks=pytest.mark.xfail(reason="the smaller values share its bin")),
-        pytest.param(12, marks=pytest.mark.xfail(reason="no cut at all: one bin for 13 values")),
-    ],
+    [0, 6, 12],
     ids=["first", "middle", "last"],
 )
 def test_a_heavy_value_fills_one_bin_and_leaves_the_others_to_the_rest(position: int) -> None:
@@ -124,3 +120,31 @@ def test_missing_values_take_no_part_in_quantiles() -> None:
     with_missing = np.full(60, np.nan)
     with_missing[::3] = column
     assert_identical(fit(with_missing, 6), fit(column, 6))
+
+
+@pytest.mark.parametrize("position", [0, 150, 300])
+def test_one_heavy_value_among_many_costs_one_bin(position: int) -> None:
+    weights = [1] * 300
+    weights.insert(position, 100_000)
+    assert len(weight_of_bins(weights, 255)) == 255
+    assert [100_000] in weight_of_bins(weights, 255)
+
+
+def test_several_heavy_values_by_hand() -> None:
+    # 37 in 5 bins: 12 and 20 weigh more than a fair share, so three bins are left for what is
+    # light, 5: ceil(5/3) = 2 and then, of 3 left in two bins, ceil(3/2) = 2 and the last one.
+    assert weight_of_bins([1, 1, 12, 1, 1, 20, 1], 5) == [[1, 1], [12], [1, 1], [20], [1]]
+
+
+def test_light_values_of_less_than_half_a_share_join_the_heavy_one_behind_them() -> None:
+    # 8 light in two bins: a share is 4. One before 90 is less than half of it, two are not.
+    assert weight_of_bins([1, 90, *[1] * 7], 3) == [[1, 90], [1] * 4, [1] * 3]
+    assert weight_of_bins([1, 1, 90, *[1] * 6], 3) == [[1, 1], [90], [1] * 6]
+
+
+@given(weight_lists | small_weight_lists, st.integers(2, 20))
+def test_a_column_and_its_mirror_image_get_about_as_many_bins(
+    weights: list[int], n_bins: int
+) -> None:
+    forth, back = (len(weight_of_bins(w, n_bins)) for w in (weights, weights[::-1]))
+    assert abs(forth - back) <= 1 + n_bins // 3

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from torchgbdt.core.fixed_point import ExactSum, exact_weighted_sum
+from torchgbdt.core.exact_sum import ExactSum, exact_weighted_sum
 
 LARGEST = float(np.finfo(np.float64).max)
 LARGEST32 = float(np.finfo(np.float32).max)

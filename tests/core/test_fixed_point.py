@@ -11,6 +11,7 @@ from torchgbdt.core.fixed_point import (
     GRADIENT_BITS,
     HESSIAN_BITS,
     MAX_SCALE,
+    count_raised_hessians,
     flush_subnormals,
     loss_bits,
     minimum_hessian,
@@ -269,3 +270,11 @@ def test_losses_of_all_rows_sum_within_int64_and_use_it(n_rows: int) -> None:
 def test_loss_bits_by_hand(n_rows: int, expected: int) -> None:
     # They are part of a metric's value: losses are rounded with them.
     assert loss_bits(n_rows) == expected
+
+
+def test_raised_hessians_are_those_that_would_round_to_zero() -> None:
+    # At scale 0: 0 stays 0; 0.25 and 0.5 (half to even) would become 0; 0.75 rounds to 1 by itself.
+    hessians = np.array([0, 0.25, 0.5, 0.75, 3], np.float32)
+    assert count_raised_hessians(hessians, 0) == 2
+    assert count_raised_hessians(hessians, 1) == 1  # 0.25 * 2 = 0.5
+    assert round_hessians(hessians, 0).tolist() == [0, 1, 1, 1, 3]

@@ -64,9 +64,10 @@ def refusal(data: TrainingData, settings: TrainerSettings = SETTINGS) -> str:
 
 
 def test_labels_and_weights_are_checked_and_flushed() -> None:
-    checked = raw(3, y=[1e-300, 1, 2], weights=np.array([0, 1e-300, 2])).check()
-    assert_identical(checked.labels, np.array([0.0, 1, 2]))
-    assert_identical(checked.weights, np.array([0, 0, 2], np.float32))
+    # The second row weighs nothing once its weight is flushed, so its label is not looked at.
+    checked = raw(3, y=[1e-300, np.nan, 2], weights=np.array([1, 1e-300, 2])).check()
+    assert_identical(checked.labels, np.array([0.0, 0, 2]))
+    assert_identical(checked.weights, np.array([1, 0, 2], np.float32))
     assert raw().check().weights is None
 
 
@@ -328,3 +329,40 @@ def test_a_label_too_far_from_the_baseline_is_refused() -> None:
     data = quantized(TrainingData(raw(3, y=[0, LARGEST, 1])))
     with pytest.raises(InvalidDataError, match="exceeds float32 in row 1"):
         data.run_rows(SquaredError(), np.array([-LARGEST]), SINGLE_RANK)
+
+
+# ----------------------------------------------------------------------- rows that do not count
+
+
+def test_what_rows_of_weight_zero_hold_is_not_looked_at() -> None:
+    weights = np.array([0.0, 1, 0, 2])
+    dirty = np.array([np.nan, 1, np.inf, 4])
+    data = TrainingData(raw(y=dirty, weights=weights), margins=dirty)
+    clean = TrainingData(raw(y=[0, 1, 0, 4], weights=weights), margins=np.array([0.0, 1, 0, 4]))
+    for found, expected in zip(quantized(data).margins, quantized(clean).margins, strict=True):
+        assert_identical(found, expected)
+    assert_identical(quantized(data).train.labels, quantized(clean).train.labels)
+
+
+def test_margins_of_a_dataset_are_looked_at_in_the_rows_that_count() -> None:
+    dataset = binned(raw(weights=np.array([0.0, 1, 1, 1])))
+    margins = np.array([np.nan, 1, 2, 3])
+    assert quantized(TrainingData(dataset, margins=margins)).margins[0].tolist() == [1, 2, 3]
+    margins[3] = np.nan
+    assert "base_margin has nan in row 3" in refusal(TrainingData(dataset, margins=margins))
+
+
+@pytest.mark.parametrize(
+    ("index", "name"), [(0, "y"), (1, "eval_set[0] y")], ids=["training", "validation"]
+)
+def test_a_label_too_far_from_the_baseline_is_named_by_its_input_row(index: int, name: str) -> None:
+    # Row 0 weighs nothing: the label 3e38 is the second one kept, and row 2 of what came in.
+    far = raw(3, y=[0, 0, 3e38], weights=np.array([0.0, 1, 1]))
+    sets = [raw(3), raw(3)]
+    sets[index] = far
+    data = quantized(TrainingData(sets[0], [sets[1]]))
+    with pytest.raises(InvalidDataError) as caught:
+        data.run_rows(SquaredError(), np.array([-1e38]), SINGLE_RANK)
+    assert str(caught.value) == (
+        f"{name} minus the baseline (or base_margin) exceeds float32 in row 2; scale y."
+    )

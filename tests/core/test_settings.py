@@ -31,7 +31,7 @@ INTEGERS = {  # name -> lowest, highest (None: no limit)
     "max_bins": (3, 256),
     "min_samples_leaf": (1, None),
     "random_state": (0, 2**64 - 1),
-    "n_threads": (1, None),
+    "n_threads": (1, 1024),
 }
 FLOATS = {  # name -> whether 0 is allowed
     "learning_rate": False,

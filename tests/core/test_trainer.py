@@ -158,9 +158,7 @@ def test_a_second_error_while_releasing_is_noted_on_the_first() -> None:
     session = make(Observer("on_round_end", stop), backend=RecordingBackend(release=fail))
     with pytest.raises(KeyError, match="first") as caught:
         session.run(data())
-    assert caught.value.__notes__ == [
-        "releasing the backend failed as well: OSError('no way back')"
-    ]
+    assert caught.value.__notes__ == ["giving up the run failed as well: OSError('no way back')"]
     assert session.state is TrainerState.FAILED
 
 

@@ -213,6 +213,11 @@ def test_diagnostics_after_a_run() -> None:
         "histogram_slots": 2,
         "backend": "oracle",
         "device": "cpu",
+        "launches": 0,
+        "synchronizations": 0,
+        "bytes_to_host": 0,
+        "peak_memory_bytes": found["peak_memory_bytes"],
+        "raised_hessians": 0,
         "n_threads": 1,
         "numpy": np.__version__,
     }

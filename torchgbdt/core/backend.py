@@ -311,7 +311,12 @@ class ComputeBackend(ABC):
 
     @abstractmethod
     def diagnostics(self) -> dict[str, Any]:
-        """Device, versions and counters: what ran, where, with how many threads."""
+        """What ran, where, and what it cost; works without a run as well.
+
+        backend, device, n_threads, versions of what decides results; and counters of the run:
+        launches, synchronizations and bytes_to_host (0 on the host), peak_memory_bytes of the
+        buffers it owned, raised_hessians (rows whose Hessian would have been rounded to 0).
+        """
 
 
 def histogram_bytes(total_bins: int, tree_outputs: int) -> int:

@@ -170,26 +170,53 @@ def midpoints(lower: Float64Array, upper: Float64Array) -> Float64Array:
 def quantile_cuts(weights: Int64Array, n_bins: int) -> Int64Array:
     """Positions i such that cutting after each of them makes at most n_bins bins of like weight.
 
-    Each bin takes values until it holds its share, ceil(weight left / bins left), so a heavy value
-    fills one bin and leaves the others to the rest. Integers only: no rounding, no order.
+    A heavy value, one that weighs at least a fair share by itself, closes a bin. The other values
+    share the other bins: each takes values until it holds ceil(light weight left / bins left).
+    Before a heavy value, light ones of less than half a share join its bin. Integers only: no
+    rounding, no order.
+
+        weights 1 1 1 1 9 1 1 1, n_bins 3:   1 1 1 1 | 9 | 1 1 1
 
     Parameters
     ----------
-    weights : int64 > 0, (n_values,), in the order of the values. IN.
+    weights : int64 > 0, (n_values,), in the order of the values; their sum < 2^54. IN.
     """
     if weights.size <= n_bins:
         return np.arange(weights.size - 1, dtype=np.int64)
-    cumulative = np.cumsum(weights)
-    total, used = int(cumulative[-1]), 0
+    heavy = _heavy_values(weights, n_bins)
+    heavy_positions = [*np.flatnonzero(heavy).tolist(), weights.size]  # the last one is never met
+    cumulative = np.cumsum(np.where(heavy, 0, weights))
+    light_bins, light_total, light_used = n_bins - int(heavy.sum()), int(cumulative[-1]), 0
     cuts: list[int] = []
-    for bins_left in range(n_bins, 1, -1):
-        target = used - (used - total) // bins_left
-        position = int(np.searchsorted(cumulative, target, side="left"))
+    start, next_heavy = 0, 0
+    while len(cuts) < n_bins - 1:
+        light_left = light_total - light_used
+        target = light_used + -(-light_left // light_bins) if light_bins else light_total + 1
+        full = int(np.searchsorted(cumulative[start:], target, side="left")) + start
+        end = heavy_positions[next_heavy]
+        light_before = int(cumulative[end - 1]) - light_used if end > start else 0
+        if full < end:
+            position, light_bins = full, light_bins - 1
+        elif 2 * light_before * light_bins >= light_left and light_before > 0:
+            position, light_bins = end - 1, light_bins - 1
+        else:
+            position, next_heavy = end, next_heavy + 1
         if position >= weights.size - 1:
             break
         cuts.append(position)
-        used = int(cumulative[position])
+        start, light_used = position + 1, int(cumulative[position])
     return np.array(cuts, np.int64)
+
+
+def _heavy_values(weights: Int64Array, n_bins: int) -> BoolArray:
+    """Values that weigh at least a fair share of what is not heavy; fewer than n_bins of them."""
+    heavy = np.zeros(weights.size, np.bool_)
+    while True:
+        light_bins, light = n_bins - int(heavy.sum()), int(weights[~heavy].sum())
+        new = ~heavy & (weights * light_bins >= light)
+        if not new.any():
+            return heavy
+        heavy |= new
 
 
 def sample_rows(

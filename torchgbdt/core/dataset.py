@@ -12,18 +12,17 @@ import numpy as np
 
 from torchgbdt.core.arrays import (
     BIN_DTYPE,
-    LARGEST_FLOAT32,
     MAX_ROWS,
     AnyArray,
     BinArray,
+    BoolArray,
     Float32Array,
     Int64Array,
 )
 from torchgbdt.core.binning import BinThresholds, fit_thresholds
 from torchgbdt.core.communicator import SINGLE_RANK, Communicator
 from torchgbdt.core.errors import InvalidDataError
-from torchgbdt.core.feature_source import FeatureSource, row_blocks
-from torchgbdt.core.fixed_point import flush_subnormals
+from torchgbdt.core.feature_source import FeatureSource
 from torchgbdt.core.settings import BinningSettings
 
 BinFeatures: TypeAlias = Callable[[FeatureSource, Int64Array | None, BinThresholds, BinArray], None]
@@ -61,6 +60,14 @@ class Dataset:
     def n_features(self) -> int:
         """Columns of X."""
         return self.thresholds.n_features
+
+    def dropped_rows(self) -> BoolArray | None:
+        """bool, (n_input_rows,), the rows of weight zero; None if every input row counts."""
+        if self.kept_rows is None:
+            return None
+        dropped = np.ones(self.n_input_rows, np.bool_)
+        dropped[self.kept_rows] = False
+        return dropped
 
     def of_kept_rows(self, per_input_row: AnyArray) -> AnyArray:
         """The entries of a per-input-row array that belong to rows that count."""
@@ -113,8 +120,8 @@ def quantize(
     Parameters
     ----------
     source : X of this rank.
-    labels : checked by ``check_labels``, one per input row. IN.
-    weights : checked by ``check_weights``, one per input row. IN.
+    labels : checked by ``row_values.check_labels``, one per input row. IN.
+    weights : checked by ``row_values.check_weights``, one per input row. IN.
     bin_features : the backend's kernel.
     thresholds : those of the training data, for data that is evaluated; None to fit them.
     communicator : the ranks whose rows together are the data set.
@@ -139,111 +146,6 @@ def quantize(
     return Dataset(
         bins, thresholds, labels, weights, kept_rows, source.n_rows, settings, feature_names
     )
-
-
-def check_labels(labels: AnyArray, n_rows: int, name: str = "y") -> AnyArray:
-    """Labels of a regression as float32 (where that is what came in) or float64, flushed.
-
-    Parameters
-    ----------
-    labels : real numbers, (n_rows,) or (n_rows, 1). IN.
-
-    Raises
-    ------
-    InvalidDataError : wrong length or shape, text or complex labels, NaN, infinite or beyond
-        float32.
-    """
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
-    _check_vector(labels, n_rows, name)
-    result = labels.astype(np.float32 if labels.dtype == np.float32 else np.float64)
-    for rows in row_blocks(n_rows, result.itemsize):
-        block = result[rows]
-        if not np.isfinite(block).all():
-            position = int(np.flatnonzero(~np.isfinite(block))[0])
-            raise InvalidDataError(
-                f"{name} has {block[position]} in row {rows.start + position}; every target must "
-                f"be finite. Drop such rows, or impute them."
-            )
-        largest = np.abs(block).max()
-        if largest > LARGEST_FLOAT32:
-            raise InvalidDataError(
-                f"{name} has a value of magnitude {largest:g}; targets must lie within float32 "
-                f"({LARGEST_FLOAT32:.2g}). Scale {name}."
-            )
-        block[flush_subnormals(block) == 0] = 0
-    return result
-
-
-def check_weights(
-    weights: AnyArray,
-    n_rows: int,
-    name: str = "sample_weight",
-    *,
-    may_be_all_zero: bool = False,
-) -> Float32Array:
-    """Weights as float32, flushed: one below 2^-126 counts as zero.
-
-    Parameters
-    ----------
-    may_be_all_zero : for one rank's share of the rows; other ranks may hold those that count.
-
-    Raises
-    ------
-    InvalidDataError : wrong length or shape, not real numbers, NaN, infinite, negative, beyond
-        float32, or all zero.
-    """
-    _check_vector(weights, n_rows, name)
-    result = np.empty(n_rows, np.float32)
-    for rows in row_blocks(n_rows, 8):
-        given = weights[rows].astype(np.float64)
-        bad = ~(np.isfinite(given) & (given >= 0))
-        if bad.any():
-            position = int(np.flatnonzero(bad)[0])
-            raise InvalidDataError(
-                f"{name} has {given[position]} in row {rows.start + position}; weights must be "
-                f"finite and >= 0. Use 0 to leave a row out."
-            )
-        result[rows] = flush_subnormals(given)
-        if np.isinf(result[rows]).any():
-            raise InvalidDataError(
-                f"{name} has {given.max():g}; weights must lie within float32 "
-                f"({LARGEST_FLOAT32:.2g}). Scale them."
-            )
-    if not may_be_all_zero and not (result > 0).any():
-        raise InvalidDataError(f"{name} is zero in every row; at least one row must count.")
-    return result
-
-
-def check_margins(margins: AnyArray, n_rows: int, name: str = "base_margin") -> Float32Array:
-    """Per-row margins as float32, flushed, (n_rows,).
-
-    Raises
-    ------
-    InvalidDataError : wrong length or shape, not real numbers, NaN or not finite in float32.
-    """
-    if margins.ndim == 2 and margins.shape[1] == 1:
-        margins = margins[:, 0]
-    _check_vector(margins, n_rows, name)
-    result = flush_subnormals(margins)
-    if not np.isfinite(result).all():
-        row = int(np.flatnonzero(~np.isfinite(result))[0])
-        raise InvalidDataError(
-            f"{name} has {margins[row]} in row {row}; margins must be finite in float32."
-        )
-    return result
-
-
-def _check_vector(values: AnyArray, n_rows: int, name: str) -> None:
-    if values.dtype.kind not in "biuf":
-        raise InvalidDataError(
-            f"{name} has dtype {values.dtype}; it must hold real numbers. Encode it first."
-        )
-    if values.shape != (n_rows,):
-        raise InvalidDataError(
-            f"{name} has shape {tuple(values.shape)}; X has {n_rows} rows, so ({n_rows},) is "
-            f"expected."
-        )
 
 
 def _check_subset_rows(rows: AnyArray, n_input_rows: int) -> Int64Array:

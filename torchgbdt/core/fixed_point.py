@@ -3,7 +3,7 @@
     q = round_half_even(g * 2^s),   s = min(bits - e, 120),   max|g| = m * 2^e, 1/2 <= m < 1
 
 Multiplying by a power of two is exact, so q is the same integer on every device, and every sum of
-q is the same whatever the order, the threads or the ranks (design: numerics contract 2.2-2.4).
+q is the same whatever the order, the threads or the ranks.
 """
 
 from fractions import Fraction
@@ -31,10 +31,6 @@ MAX_SCALE = 120
 """Keeps 2^s and 2^-s normal float32 numbers."""
 
 _WORD_BITS = 62
-_MANTISSA_BITS = 53
-_LIMB_BITS = 27
-_LOWEST_EXPONENT = -1200
-_N_EXPONENTS = 2400
 
 
 def flush_subnormals(values: AnyArray) -> Float32Array:
@@ -72,6 +68,12 @@ def round_hessians(hessians: Float32Array, scale: int) -> Int32Array:
     return np.where(hessians > 0, np.maximum(rounded, 1), rounded).astype(FIXED_DTYPE)
 
 
+def count_raised_hessians(hessians: Float32Array, scale: int) -> int:
+    """How many positive Hessians would round to 0 and are raised to 1; for diagnostics."""
+    rounded = np.rint(np.ldexp(hessians.astype(np.float64), scale))
+    return int(np.count_nonzero((hessians > 0) & (rounded == 0)))
+
+
 def to_float(sums: Int64Array, scale: int) -> Float64Array:
     """Integer sums as float64: one correctly rounded conversion, one exact power of two."""
     return np.ldexp(sums.astype(np.float64), -scale)
@@ -89,59 +91,3 @@ def minimum_hessian(min_child_weight: float, scale: int) -> int:
 def loss_bits(n_rows: int) -> int:
     """Bits per row that a loss may use so that n_rows of them sum within int64."""
     return _WORD_BITS - max(n_rows, 1).bit_length()
-
-
-class ExactSum:
-    """A sum of float64 numbers without any rounding, mergeable over ranks.
-
-    The state is one int64 array, (2, n_exponents): for each binary exponent the sum of the upper
-    and of the lower half of the 53-bit mantissas. Halves have 27 bits, so 2^32 of them stay below
-    2^60; adding the arrays of two ranks adds the sums.
-    """
-
-    def __init__(self) -> None:
-        self.limbs: Int64Array = np.zeros((2, _N_EXPONENTS), SUM_DTYPE)
-
-    def add(self, values: Float64Array) -> "ExactSum":
-        """Add finite float64 values, in blocks so that no full-size temporary appears."""
-        block = 1 << 16  # 2^16 halves of 2^27 stay exact in bincount's float64
-        for start in range(0, values.size, block):
-            self._add_block(values[start : start + block])
-        return self
-
-    def _add_block(self, values: Float64Array) -> None:
-        mantissa, exponent = np.frexp(values)
-        integers = np.ldexp(mantissa, _MANTISSA_BITS).astype(np.int64)
-        index = exponent.astype(np.int64) - _MANTISSA_BITS - _LOWEST_EXPONENT
-        upper = integers >> _LIMB_BITS
-        lower = integers - (upper << _LIMB_BITS)
-        for limb, part in enumerate((upper, lower)):
-            sums = np.bincount(index, weights=part, minlength=_N_EXPONENTS)
-            self.limbs[limb] += sums.astype(np.int64)
-
-    def total(self) -> Fraction:
-        """The exact sum."""
-        result = Fraction(0)
-        for index in np.flatnonzero(self.limbs.any(axis=0)):
-            integer = (int(self.limbs[0, index]) << _LIMB_BITS) + int(self.limbs[1, index])
-            result += integer * Fraction(2) ** (int(index) + _LOWEST_EXPONENT)
-        return result
-
-
-def exact_weighted_sum(values: AnyArray, weights: Float32Array | None) -> ExactSum:
-    """Exact sum of ``w * y``: float64 y split into halves whose products with a float32 are exact.
-
-    A 53-bit y is cut into 26 + 27 bits (Veltkamp splitting by rounding to float32-like precision
-    is not needed: masking the mantissa is exact); each half times a 24-bit weight fits 53 bits.
-    """
-    result = ExactSum()
-    block = 1 << 16
-    for start in range(0, values.shape[0], block):
-        part = np.ascontiguousarray(values[start : start + block], np.float64)
-        if weights is None:
-            result.add(part)
-            continue
-        weight = weights[start : start + block].astype(np.float64)
-        upper = (part.view(np.int64) & ~np.int64((1 << _LIMB_BITS) - 1)).view(np.float64)
-        result.add(upper * weight).add((part - upper) * weight)
-    return result

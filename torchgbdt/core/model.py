@@ -111,6 +111,8 @@ class Model:
         """Canonical bytes: each part little-endian, C order, preceded by its length when hashed.
 
         The number of features is not among them: a column that no split uses changes nothing.
+        Models with categorical splits will append their category values in code order; the others
+        keep this schema's digest.
         """
         nodes = self.forest.nodes
         yield f"torchgbdt digest {DIGEST_SCHEMA}".encode()
@@ -122,6 +124,8 @@ class Model:
         for name in ("feature", "left", "right"):
             yield getattr(nodes, name).astype("<i4").tobytes()
         yield nodes.flags.tobytes()
+        yield nodes.category_set.astype("<i4").tobytes()
+        yield self.forest.category_sets.astype("<u8").tobytes()
         yield (nodes.value + np.float32(0)).astype("<f4").tobytes()
         if with_thresholds:
             yield (nodes.threshold + 0.0).astype("<f8").tobytes()

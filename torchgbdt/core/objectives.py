@@ -10,8 +10,9 @@ from enum import IntEnum
 import numpy as np
 
 from torchgbdt.core.arrays import AnyArray, Float32Array, Float64Array
-from torchgbdt.core.errors import InvalidDataError, InvalidParameterError
-from torchgbdt.core.fixed_point import ExactSum, flush_subnormals
+from torchgbdt.core.errors import InvalidParameterError
+from torchgbdt.core.exact_sum import ExactSum
+from torchgbdt.core.fixed_point import flush_subnormals
 
 
 class ObjectiveKind(IntEnum):
@@ -119,12 +120,3 @@ def make_objective(name: str) -> Objective:
         allowed = ", ".join(repr(known) for known in OBJECTIVES)
         raise InvalidParameterError(f"objective must be one of {allowed}; found {name!r}.")
     return OBJECTIVES[name]()
-
-
-def check_finite_labels(centered: Float32Array) -> None:
-    """Raise InvalidDataError if a label lies too far from the baseline for float32."""
-    if not np.isfinite(centered).all():
-        row = int(np.flatnonzero(~np.isfinite(centered))[0])
-        raise InvalidDataError(
-            f"y minus the baseline (or base_margin) exceeds float32 in row {row}; scale y."
-        )

@@ -38,7 +38,16 @@ class TrainingContext:
         self._read_predictions = read_predictions
 
     def raw_predictions(self, dataset: str = "train") -> Any:
-        """Raw predictions of "train" or "valid_<i>" so far, (n_rows, n_outputs); a copy."""
+        """Raw predictions so far, of the rows that count (weight > 0) of a data set; a copy.
+
+        Parameters
+        ----------
+        dataset : "train" or "valid_<i>".
+
+        Returns
+        -------
+        float32, baseline or margin included; (n_rows,) for one output, else (n_rows, n_outputs).
+        """
         return self._read_predictions(dataset)
 
     def request_stop(self) -> None:

@@ -11,21 +11,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from torchgbdt.core.arrays import AnyArray, Float32Array, Float64Array
+from torchgbdt.core.arrays import AnyArray, BoolArray, Float32Array, Float64Array
 from torchgbdt.core.backend import ComputeBackend, RunRows
 from torchgbdt.core.binning import BinThresholds
 from torchgbdt.core.communicator import Communicator
-from torchgbdt.core.dataset import (
-    Dataset,
-    check_labels,
-    check_margins,
-    check_weights,
-    quantize,
-)
+from torchgbdt.core.dataset import Dataset, quantize
 from torchgbdt.core.errors import InvalidDataError, InvalidParameterError
+from torchgbdt.core.exact_sum import ExactSum, exact_weighted_sum
 from torchgbdt.core.feature_source import FeatureSource
-from torchgbdt.core.fixed_point import ExactSum, exact_weighted_sum
-from torchgbdt.core.objectives import Objective, check_finite_labels
+from torchgbdt.core.objectives import Objective
+from torchgbdt.core.row_values import check_labels, check_margins, check_weights
 from torchgbdt.core.settings import BinningSettings, TrainerSettings, default_of
 
 
@@ -52,16 +47,17 @@ class RawData:
         prefix = f"{self.name} " if self.name else ""
         if self.labels is None:
             raise InvalidDataError(f"{prefix}y is missing; training needs targets.")
-        n_rows = self.source.n_rows
-        return replace(
-            self,
-            labels=check_labels(self.labels, n_rows, f"{prefix}y"),
-            weights=None
-            if self.weights is None
-            else check_weights(
-                self.weights, n_rows, f"{prefix}sample_weight", may_be_all_zero=is_share
-            ),
-        )
+        n_rows, weights, dropped = self.source.n_rows, None, None
+        if self.weights is not None:
+            name = f"{prefix}sample_weight"
+            weights = check_weights(self.weights, n_rows, name, may_be_all_zero=is_share)
+            dropped = weights == 0
+        labels = check_labels(self.labels, n_rows, f"{prefix}y", dropped)
+        return replace(self, labels=labels, weights=weights)
+
+    def dropped_rows(self) -> BoolArray | None:
+        """bool, (n_rows,), the rows of weight zero of checked data; None without weights."""
+        return None if self.weights is None else self.weights == 0
 
     def quantize(
         self,
@@ -108,8 +104,8 @@ class TrainingData:
             _check_same_features(train, valid, f"eval_set[{index}]")
         if isinstance(train, Dataset):
             _check_binning_settings(train.settings, settings)
-        given = list(self.valid_margins) or [None] * len(valids)
-        if any((margin is None) != (self.margins is None) for margin in given):
+        valid_margins = list(self.valid_margins) or [None] * len(valids)
+        if any((margin is None) != (self.margins is None) for margin in valid_margins):
             raise InvalidDataError(
                 "base_margin and eval_base_margin go together: pass one margin array for the "
                 "training data and one for every eval set, or none at all."
@@ -117,10 +113,10 @@ class TrainingData:
         return TrainingData(
             train,
             valids,
-            None if self.margins is None else check_margins(self.margins, _input_rows(train)),
+            _check_margins_of(train, self.margins, "base_margin"),
             [
-                None if m is None else check_margins(m, _input_rows(v), f"eval_base_margin[{i}]")
-                for i, (m, v) in enumerate(zip(given, valids, strict=True))
+                _check_margins_of(valid, margins, f"eval_base_margin[{index}]")
+                for index, (valid, margins) in enumerate(zip(valids, valid_margins, strict=True))
             ],
         )
 
@@ -188,14 +184,25 @@ class QuantizedData:
         InvalidDataError : a label lies too far from the baseline for float32.
         """
         result = []
-        for data, margins in zip(self.datasets, self.margins, strict=True):
+        for index, (data, margins) in enumerate(zip(self.datasets, self.margins, strict=True)):
             assert data.labels is not None
             labels = objective.center_labels(data.labels, baseline, margins)
-            check_finite_labels(labels)
+            _check_centered(labels, data, "y" if index == 0 else f"eval_set[{index - 1}] y")
             total_rows = np.array([data.n_rows], np.int64)
             communicator.sum_int64(total_rows)
             result.append(RunRows(data.bins, labels, data.weights, None, int(total_rows[0])))
         return result
+
+
+def _check_centered(labels: Float32Array, data: Dataset, name: str) -> None:
+    """Raise InvalidDataError if a label lies too far from the baseline for float32."""
+    if not np.isfinite(labels).all():
+        row = int(np.flatnonzero(~np.isfinite(labels))[0])
+        input_row = row if data.kept_rows is None else int(data.kept_rows[row])
+        raise InvalidDataError(
+            f"{name} minus the baseline (or base_margin) exceeds float32 in row {input_row}; "
+            f"scale y."
+        )
 
 
 def total_weight(data: Dataset, communicator: Communicator) -> ExactSum:
@@ -232,6 +239,14 @@ def _check_one(data: RawData | Dataset, name: str, is_share: bool) -> RawData | 
         where = f" in {name}" if name else ""
         raise InvalidDataError(f"the Dataset{where} has no y; build it with targets.")
     return data
+
+
+def _check_margins_of(
+    data: RawData | Dataset, margins: AnyArray | None, name: str
+) -> Float32Array | None:
+    if margins is None:
+        return None
+    return check_margins(margins, _input_rows(data), name, data.dropped_rows())
 
 
 def _n_features(data: RawData | Dataset) -> int:

@@ -14,6 +14,9 @@ from torchgbdt.core.errors import InvalidParameterError
 
 MIN_BINS = 3
 
+MAX_THREADS = 1024
+"""A limit against absurd settings, not a tuning."""
+
 
 def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return ``value`` as int, or raise InvalidParameterError unless low <= value <= high."""
@@ -80,21 +83,28 @@ class BinningSettings:
 
 @dataclass(frozen=True)
 class TrainerSettings:
-    """Everything a user may set on a trainer; see api.md for the names and defaults.
+    """Everything a user may set on a trainer.
 
     Attributes
     ----------
-    objective, eval_metric : names; resolved by ``core.objectives`` and ``core.metrics``.
+    objective : name, resolved by ``core.objectives``.
     n_estimators : >= 1, boosting rounds.
     learning_rate : > 0, multiplies leaf weights.
     max_depth : >= 1, or None for no limit; levels of splits.
+    max_leaves, subsample, colsample_bytree : not built yet; only their defaults.
+    max_bins : 3..256, codes per feature including the missing code; for data not binned yet.
     min_samples_leaf : >= 1, rows.
     min_child_weight : >= 0, Hessian units.
     reg_lambda : >= 0, Hessian units; L2 penalty on leaf weights.
     gamma : >= 0, loss units; gain a split must exceed.
     baseline : None (fitted) or a finite prediction that training starts from.
+    eval_metric : name or names, resolved by ``core.metrics``; None for the objective's own on
+        evaluation sets. The training set is evaluated only if a metric is named.
+    random_state : 0 <= random_state < 2^64, keys all random choices.
+    device : where training runs; "auto" for where the data lies.
+    backend : name; "auto" for the one that belongs to the device.
+    n_threads : 1..1024, or None for torch's thread count.
     histogram_budget_mb : > 0, MiB of histograms held at once.
-    n_threads : >= 1, or None for torch's thread count.
     """
 
     objective: str = "squared_error"
@@ -124,9 +134,10 @@ class TrainerSettings:
         _set(self, "n_estimators", check_integer("n_estimators", self.n_estimators, 1))
         _set(self, "max_bins", check_integer("max_bins", self.max_bins, MIN_BINS, MAX_BINS))
         _set(self, "min_samples_leaf", check_integer("min_samples_leaf", self.min_samples_leaf, 1))
-        for name in ("max_depth", "n_threads"):
-            if getattr(self, name) is not None:
-                _set(self, name, check_integer(name, getattr(self, name), 1))
+        if self.max_depth is not None:
+            _set(self, "max_depth", check_integer("max_depth", self.max_depth, 1))
+        if self.n_threads is not None:
+            _set(self, "n_threads", check_integer("n_threads", self.n_threads, 1, MAX_THREADS))
         for name in ("learning_rate", "histogram_budget_mb"):
             _set(self, name, check_float(name, getattr(self, name), 0.0, strict=True))
         for name in ("min_child_weight", "reg_lambda", "gamma"):

@@ -84,18 +84,16 @@ class TrainingSession:
         if self.state is not TrainerState.CREATED:
             raise StateError(f"this session is {self.state.value}; start a new one to train again.")
         try:
-            self._run(data)
-            model: Model = self._held["model"]
+            return self._run(data)
         except BaseException as error:
             self._fail(error)
             raise
-        return model
 
     def diagnostics(self) -> dict[str, Any]:
-        """State, seconds per phase, and what the backend reported at the end of the run."""
+        """State, seconds per phase, and what the backend reported when the run ended."""
         return {"state": self.state.value, **self._facts, "seconds": dict(self.clock.seconds)}
 
-    def _run(self, data: TrainingData) -> None:
+    def _run(self, data: TrainingData) -> Model:
         is_share = self._communicator.size > 1
         self._enter(S.VALIDATED, input=data.check(self._settings, is_share=is_share))
         with self.clock.phase("binning"):
@@ -109,10 +107,15 @@ class TrainingSession:
         self._enter(S.ITERATING, trees=[])
         context = self._iterate(run, quantized)
         model = self._finalize(run, context)
-        self._facts |= self._backend.diagnostics()
+        self._report()
         self._enter(S.MODEL_FINALIZED, model=model)
         self._backend.release()
         self._enter(S.COMPLETED)
+        return model
+
+    def _report(self) -> None:
+        """Take down what the backend counted, while it still has its run."""
+        self._facts |= self._backend.diagnostics()
 
     def _prepare(self, data: QuantizedData) -> "_Run":
         """Fit the baseline, hand all rows to the backend, and set up the growth of trees."""
@@ -218,11 +221,14 @@ class TrainingSession:
 
     def _fail(self, error: BaseException) -> None:
         """Release everything; a second error on the way is noted on the first."""
+        if self.state is S.COMPLETED:
+            return  # interrupted on the way out: nothing is held but the model
         self._enter(S.FAILED)
-        try:
-            self._backend.release()
-        except BaseException as second:
-            error.add_note(f"releasing the backend failed as well: {second!r}")
+        for step in (self._report, self._backend.release):
+            try:
+                step()
+            except BaseException as second:
+                error.add_note(f"giving up the run failed as well: {second!r}")
 
 
 @dataclass(frozen=True)
@@ -240,7 +246,7 @@ def _n_slots(settings: TrainerSettings, total_bins: int, tree_outputs: int, tota
     A level of the last searched depth d holds at most 2^d nodes, and no more than there are rows
     to make nodes of.
     """
-    budget = int(settings.histogram_budget_mb * 2**20)
+    budget = int(min(settings.histogram_budget_mb, 2.0**40) * 2**20)
     affordable: int = budget // histogram_bytes(total_bins, tree_outputs)
     deepest = 40 if settings.max_depth is None else min(settings.max_depth - 1, 40)
     usable = min(int(2**deepest), 2 * (total_rows // settings.min_samples_leaf) + 1)

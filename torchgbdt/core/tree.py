@@ -12,6 +12,7 @@ from enum import IntFlag
 import numpy as np
 
 from torchgbdt.core.arrays import (
+    SMALLEST_NORMAL,
     AnyArray,
     BinArray,
     BoolArray,
@@ -163,6 +164,8 @@ def _check_numbers(tree: Tree) -> None:
     split = ~tree.is_leaf
     _require(np.all(np.isfinite(tree.value)), "a leaf value is not finite")
     _require(np.all(tree.value[split] == 0), "a split node has a value")
+    normal = (tree.value == 0) | (np.abs(tree.value) >= SMALLEST_NORMAL)
+    _require(np.all(normal), "a leaf value is subnormal")
     _require(np.all(np.isfinite(tree.cover) & (tree.cover >= 0)), "a cover is not >= 0")
     _require(np.all(tree.count >= 0), "a count is negative")
     children = tree.count[tree.left[split]] + tree.count[tree.right[split]]

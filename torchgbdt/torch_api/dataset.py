@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
 from torchgbdt.backends.registry import make_backend
 from torchgbdt.core import dataset as core
 from torchgbdt.core.arrays import MAX_BINS, Float64Array
 from torchgbdt.core.errors import InvalidDataError
+from torchgbdt.core.row_values import check_labels, check_weights
 from torchgbdt.core.settings import BinningSettings
+from torchgbdt.torch_api.feature_names import read_feature_names
 from torchgbdt.torch_api.float_environment import ieee_arithmetic
 from torchgbdt.torch_api.tensors import read_features, read_rows, read_vector
 
@@ -55,13 +56,15 @@ class Dataset:
         self._copies: dict[str, str] = {}
         with ieee_arithmetic():
             matrix = read_features(X, "X", self._copies, may_be_empty=False).matrix
-            names = _check_feature_names(feature_names, matrix.n_features)
-            labels, weights = None, None
-            if y is not None:
-                labels = core.check_labels(read_vector(y, "y", self._copies), matrix.n_rows)
+            names = read_feature_names(feature_names, matrix.n_features)
+            labels, weights, dropped = None, None, None
             if sample_weight is not None:
                 given = read_vector(sample_weight, "sample_weight", self._copies)
-                weights = core.check_weights(given, matrix.n_rows)
+                weights = check_weights(given, matrix.n_rows)
+                dropped = weights == 0
+            if y is not None:
+                given = read_vector(y, "y", self._copies)
+                labels = check_labels(given, matrix.n_rows, dropped=dropped)
             backend = make_backend("auto", "cpu", torch.get_num_threads())
             self._data = core.quantize(
                 matrix, labels, weights, settings, backend.bin_features, feature_names=names
@@ -132,21 +135,3 @@ def core_dataset(data: Dataset, copies: dict[str, str]) -> core.Dataset:
     """What the core trains on; adds what was copied from elsewhere to ``copies`` (IN-OUT)."""
     copies.update(data._copies)
     return data._data
-
-
-def _check_feature_names(names: Any, n_features: int) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    listed = list(names) if isinstance(names, Sequence | np.ndarray) else [names]
-    if isinstance(names, str) or not all(isinstance(name, str) for name in listed):
-        raise InvalidDataError(
-            f"feature_names must be a list of texts, one per column of X; found {names!r}."
-        )
-    if len(listed) != n_features:
-        raise InvalidDataError(
-            f"feature_names has {len(listed)} names; X has {n_features} columns. Name each once."
-        )
-    if len(set(listed)) != len(listed):
-        repeated = next(name for name in listed if listed.count(name) > 1)
-        raise InvalidDataError(f"feature_names has {repeated!r} twice; make the names different.")
-    return tuple(str(name) for name in listed)

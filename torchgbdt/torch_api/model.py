@@ -1,7 +1,7 @@
 """The public, immutable model: tensors or numpy arrays in, predictions of the same kind out."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from torchgbdt.backends.registry import make_backend
 from torchgbdt.core import model as core
 from torchgbdt.core.arrays import AnyArray, Float32Array, Float64Array
 from torchgbdt.core.backend import ComputeBackend
-from torchgbdt.core.dataset import check_margins
 from torchgbdt.core.errors import InvalidDataError, StateError
+from torchgbdt.core.row_values import check_margins
+from torchgbdt.torch_api.feature_names import check_same_names
 from torchgbdt.torch_api.float_environment import ieee_arithmetic
 from torchgbdt.torch_api.tensors import Features, read_features, read_vector
 
@@ -27,7 +28,7 @@ class Model:
     result. X is anything ``fit`` takes, and is read in place; nan is missing.
 
     Every method that takes X raises InvalidDataError where X has another number of columns than the
-    training data, or cannot be read as numbers.
+    training data, or other ``feature_names`` where they are given, or cannot be read as numbers.
     """
 
     __slots__ = ("_core",)
@@ -53,7 +54,9 @@ class Model:
 
     # --- predictions -------------------------------------------------------------------------
 
-    def predict(self, X: Any, *, base_margin: Any = None) -> Any:
+    def predict(
+        self, X: Any, *, base_margin: Any = None, feature_names: Sequence[str] | None = None
+    ) -> Any:
         """Predict the mean of each row's target.
 
         Parameters
@@ -61,8 +64,10 @@ class Model:
         X : tensor or array, (n_rows, n_features). IN.
         base_margin : raw predictions that the trees are added to, (n_rows,); for models that were
             trained with one. IN.
+        feature_names : names of X's columns, to be compared with the model's.
         """
-        return self.predict_raw(X, base_margin=base_margin)  # the only link so far: identity
+        # The only link so far is the identity.
+        return self.predict_raw(X, base_margin=base_margin, feature_names=feature_names)
 
     def predict_proba(self, X: Any, *, base_margin: Any = None) -> Any:
         """Class probabilities, (n_rows, n_classes); StateError for a model without classes."""
@@ -71,27 +76,31 @@ class Model:
             f"{self.objective!r}. Use predict."
         )
 
-    def predict_raw(self, X: Any, *, base_margin: Any = None) -> Any:
+    def predict_raw(
+        self, X: Any, *, base_margin: Any = None, feature_names: Sequence[str] | None = None
+    ) -> Any:
         """Baseline plus the sum of the trees, before the link; arguments as in ``predict``."""
         with ieee_arithmetic():
-            features = self._read(X)
+            features = self._read(X, feature_names)
             margins = _read_margins(base_margin, features)
             sums = self._no_sums(features)
             _backend().predict(self._core.forest, features.matrix, sums)
             return self._raw(features, sums, margins)
 
-    def staged_predict_raw(self, X: Any, *, base_margin: Any = None) -> Iterator[Any]:
+    def staged_predict_raw(
+        self, X: Any, *, base_margin: Any = None, feature_names: Sequence[str] | None = None
+    ) -> Iterator[Any]:
         """``predict_raw`` after each round: ``n_rounds`` results, each one round's work."""
-        features = self._read(X)
+        features = self._read(X, feature_names)
         return self._stages(features, _read_margins(base_margin, features))
 
-    def predict_leaf(self, X: Any) -> Any:
+    def predict_leaf(self, X: Any, *, feature_names: Sequence[str] | None = None) -> Any:
         """The leaf where each row ends, int32, (n_rows, n_trees): its breadth-first index.
 
         Rows that share a leaf of a tree share its index; indices of different trees are unrelated.
         """
         with ieee_arithmetic():
-            features = self._read(X)
+            features = self._read(X, feature_names)
             leaves = np.zeros((features.matrix.n_rows, self.n_trees), np.int32)
             _backend().predict_leaves(self._core.forest, features.matrix, leaves)
             return features.like_input(leaves)
@@ -169,7 +178,7 @@ class Model:
 
     # --- inside ------------------------------------------------------------------------------
 
-    def _read(self, X: Any) -> Features:
+    def _read(self, X: Any, feature_names: Sequence[str] | None) -> Features:
         features = read_features(X, "X", {}, may_be_empty=True)
         if features.matrix.n_features != self.n_features:
             names = "" if self.feature_names is None else f": {', '.join(self.feature_names)}"
@@ -177,6 +186,7 @@ class Model:
                 f"X has {features.matrix.n_features} columns; the model was trained on "
                 f"{self.n_features}{names}. Pass the same columns in the same order."
             )
+        check_same_names(feature_names, self.n_features, self.feature_names)
         return features
 
     def _no_sums(self, features: Features) -> Float32Array:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from support.exact import assert_identical
 
-from torchgbdt.core.dataset import check_labels, check_margins, check_weights
 from torchgbdt.core.errors import InvalidDataError
+from torchgbdt.core.row_values import check_labels, check_margins, check_weights
 
 Check = Callable[..., np.ndarray]
 
@@ -215,3 +215,21 @@ def test_the_last_of_many_rows_is_looked_at(check: Check, value: float, message:
 @pytest.mark.parametrize("check", [check_labels, check_weights])
 def test_the_last_of_many_rows_is_flushed(check: Check) -> None:
     assert check(at_row(MANY, MANY - 1, TINY), MANY)[-1] == 0
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+@pytest.mark.parametrize("beyond", [2**53 + 1, 2**62])
+def test_integer_labels_without_a_float64_of_their_own_are_refused(
+    dtype: type[np.generic], beyond: int
+) -> None:
+    assert "integers from 2^53 on" in refusal(check_labels, np.array([1, beyond], dtype))
+    assert check_labels(np.array([2**53 - 1], dtype), 1).tolist() == [2**53 - 1]
+
+
+@pytest.mark.parametrize("check", [check_labels, check_margins])
+def test_dropped_rows_become_zero_unseen(check: Callable[..., Any]) -> None:
+    dropped = np.array([False, True, True])
+    found = check(np.array([1.0, np.nan, np.inf]), 3, dropped=dropped)
+    assert found.tolist() == [1, 0, 0]
+    with pytest.raises(InvalidDataError, match="in row 1"):
+        check(np.array([1.0, np.nan, np.inf]), 3, dropped=np.array([True, False, True]))
