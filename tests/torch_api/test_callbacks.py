@@ -100,11 +100,35 @@ def test_all_callbacks_are_closed_when_data_is_refused() -> None:
 def test_one_that_fails_to_close_does_not_stop_the_others_nor_cost_the_model() -> None:
     entries: list[str] = []
     trainer = tg.Trainer(callbacks=[Diary(entries), FailingToClose()], **QUICK)
-    with pytest.raises(OSError, match="cannot close"):
-        trainer.fit(X, Y)
+    with pytest.warns(RuntimeWarning, match="cannot close"):
+        model = trainer.fit(X, Y)
     assert entries[-1] == "close"
-    assert trainer.model is not None
+    assert trainer.model is model
     assert trainer.state is tg.TrainerState.COMPLETED
+
+
+def test_one_that_fails_to_close_does_not_hide_what_ended_the_run() -> None:
+    with pytest.raises(RuntimeError, match="mine") as caught:
+        tg.train(X, Y, callbacks=[Failing(), FailingToClose()], **QUICK)
+    assert "cannot close" in caught.value.__notes__[0]
+
+
+def test_an_interrupt_while_closing_leaves_state_failed_and_the_model_untouched() -> None:
+    class Interrupted(Callback):
+        armed = False
+
+        def close(self) -> None:
+            if self.armed:
+                raise KeyboardInterrupt
+
+    callback = Interrupted()
+    trainer = tg.Trainer(callbacks=[callback], **QUICK)
+    good = trainer.fit(X, Y)
+    callback.armed = True
+    with pytest.raises(KeyboardInterrupt):
+        trainer.fit(X, Y)
+    assert trainer.state is tg.TrainerState.FAILED
+    assert trainer.model is good
 
 
 def test_base_class_does_nothing() -> None:

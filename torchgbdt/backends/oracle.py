@@ -4,7 +4,7 @@ Sums are accumulated in float64 in row order: rounded gradients are integers up 
 exact up to 2^23 rows; beyond that sums are accumulated in int64.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,12 @@ from torchgbdt.core.binning import BinThresholds, bin_column
 from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.errors import StateError
 from torchgbdt.core.feature_source import FeatureSource, row_blocks
-from torchgbdt.core.fixed_point import flush_subnormals, round_gradients, round_hessians
+from torchgbdt.core.fixed_point import (
+    count_raised_hessians,
+    flush_subnormals,
+    round_gradients,
+    round_hessians,
+)
 from torchgbdt.core.metrics import Metric, weighted_losses
 from torchgbdt.core.splits import Histograms
 from torchgbdt.core.tree import Forest, Tree
@@ -127,11 +132,11 @@ class OracleBackend(ComputeBackend):
     def round_gradients(self, scales: Int64Array) -> Int64Array:
         """See ComputeBackend."""
         run = self.run
-        run.scales = scales
+        run.scales, rows = scales, run.row_order
         for output, (gradient_scale, hessian_scale) in enumerate(scales.tolist()):
+            run.raised_hessians += count_raised_hessians(run.hessians[rows, output], hessian_scale)
             run.fixed_g[:, output] = round_gradients(run.gradients[:, output], gradient_scale)
             run.fixed_h[:, output] = round_hessians(run.hessians[:, output], hessian_scale)
-        rows = run.row_order
         totals = (
             run.fixed_g[rows].sum(axis=0, dtype=np.int64),
             run.fixed_h[rows].sum(axis=0, dtype=np.int64),
@@ -234,7 +239,18 @@ class OracleBackend(ComputeBackend):
 
     def diagnostics(self) -> dict[str, Any]:
         """See ComputeBackend."""
-        return {"backend": self.name, "device": "cpu", "n_threads": 1, "numpy": np.__version__}
+        run = self._run
+        return {
+            "backend": self.name,
+            "device": "cpu",
+            "n_threads": 1,
+            "numpy": np.__version__,
+            "launches": 0,
+            "synchronizations": 0,
+            "bytes_to_host": 0,
+            "peak_memory_bytes": 0 if run is None else run.n_bytes(),
+            "raised_hessians": 0 if run is None else run.raised_hessians,
+        }
 
 
 class _OracleRun:
@@ -257,6 +273,13 @@ class _OracleRun:
         self.losses: Float32Array = np.zeros(0, np.float32)
         columns = settings.objective.n_outputs
         self.predictions = [np.zeros((data.n_rows, columns), np.float32) for data in datasets]
+        self.raised_hessians = 0
+
+    def n_bytes(self) -> int:
+        """Bytes of the bins and of all buffers above."""
+        buffers = [value for value in vars(self).values() if isinstance(value, np.ndarray)]
+        buffers += [*self.predictions, *(data.bins for data in self.datasets)]
+        return sum(buffer.nbytes for buffer in buffers)
 
 
 def _sums(bins: BinArray, fixed: Int32Array, n_bins: int) -> Int64Array:
@@ -273,34 +296,45 @@ def _goes_left(bins: BinArray, split_bin: int, missing_code: int, missing_left: 
     return np.where(bins == missing_code, missing_left, bins <= split_bin)
 
 
-def _binned_leaves(tree: Tree, bins: BinArray, thresholds: BinThresholds) -> Int64Array:
-    """The leaf of each row by its bins, one split after the other in breadth-first order."""
-    node_of_row = np.zeros(bins.shape[0], np.int64)
-    for node in np.flatnonzero(~tree.is_leaf):
+def _leaves(
+    tree: Tree, n_rows: int, goes_left: Callable[[int, Int64Array], BoolArray]
+) -> Int64Array:
+    """The leaf of each row: one split after the other, in breadth-first order.
+
+    ``goes_left(node, rows)`` says which of the rows at a node go left.
+    """
+    node_of_row = np.zeros(n_rows, np.int64)
+    for node in np.flatnonzero(~tree.is_leaf).tolist():
         rows = np.flatnonzero(node_of_row == node)
-        feature = tree.feature[node]
-        left = _goes_left(
-            bins[rows, feature],
-            tree.split_bin[node],
-            thresholds.n_value_bins[feature],
-            tree.missing_left[node],
-        )
+        left = goes_left(node, rows)
         node_of_row[rows] = np.where(left, tree.left[node], tree.right[node])
     return node_of_row
+
+
+def _binned_leaves(tree: Tree, bins: BinArray, thresholds: BinThresholds) -> Int64Array:
+    """The leaf of each row by its bins."""
+
+    def goes_left(node: int, rows: Int64Array) -> BoolArray:
+        feature = tree.feature[node]
+        missing_code = thresholds.n_value_bins[feature]
+        missing_left = tree.missing_left[node]
+        return _goes_left(bins[rows, feature], tree.split_bin[node], missing_code, missing_left)
+
+    return _leaves(tree, bins.shape[0], goes_left)
 
 
 def _raw_leaves(tree: Tree, values: Float64Array) -> Int64Array:
     """The leaf of each row by its raw values: ``x <= threshold`` goes left, NaN is missing."""
-    node_of_row = np.zeros(values.shape[0], np.int64)
-    for node in np.flatnonzero(~tree.is_leaf):
-        rows = np.flatnonzero(node_of_row == node)
+
+    def goes_left(node: int, rows: Int64Array) -> BoolArray:
         x = values[rows, tree.feature[node]]
-        left = np.where(np.isnan(x), tree.missing_left[node], x <= tree.threshold[node])
-        node_of_row[rows] = np.where(left, tree.left[node], tree.right[node])
-    return node_of_row
+        left: BoolArray = np.where(np.isnan(x), tree.missing_left[node], x <= tree.threshold[node])
+        return left
+
+    return _leaves(tree, values.shape[0], goes_left)
 
 
-def _float64_blocks(source: FeatureSource) -> Any:
+def _float64_blocks(source: FeatureSource) -> Iterator[tuple[slice, Float64Array]]:
     """(rows, values) of all rows, a block at a time; float64, (n_block, n_features)."""
     everything = slice(0, source.n_features)
     for rows in row_blocks(source.n_rows, 8 * source.n_features):

@@ -6,7 +6,9 @@ one ``fit`` after another; for two fits at the same time use two instances.
 
 import math
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 from torchgbdt.core.errors import InvalidParameterError
@@ -165,6 +167,36 @@ class ProgressBar(Callback):
         bar, self._bar = self._bar, None
         if bar is not None:
             bar.close()
+
+
+@contextmanager
+def close_all(callbacks: Sequence[TrainingObserver]) -> Iterator[None]:
+    """Close every ``Callback`` after the block, however it ends.
+
+    One that cannot be closed costs nobody the model, nor hides the error that ended the run: it is
+    a RuntimeWarning after a good run, a note on the error after a bad one.
+    """
+    failure: BaseException | None = None
+    try:
+        yield
+    except BaseException as error:
+        failure = error
+        raise
+    finally:
+        for callback in reversed(callbacks):
+            if isinstance(callback, Callback):
+                _close(callback, failure)
+
+
+def _close(callback: Callback, failure: BaseException | None) -> None:
+    try:
+        callback.close()
+    except Exception as error:
+        message = f"closing the callback {callback!r} failed: {error!r}"
+        if failure is None:
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
+        else:
+            failure.add_note(message)
 
 
 def check_callbacks(callbacks: Any) -> tuple[TrainingObserver, ...]:

@@ -7,7 +7,6 @@ Nothing here computes: this is where torch meets the core.
 
 import threading
 from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import Any, Unpack
 
 import torch
@@ -18,7 +17,7 @@ from torchgbdt.core.errors import StateError
 from torchgbdt.core.observer import History, TrainingObserver
 from torchgbdt.core.states import TrainerState
 from torchgbdt.core.trainer import TrainingSession
-from torchgbdt.torch_api.callbacks import Callback, check_callbacks
+from torchgbdt.torch_api.callbacks import check_callbacks, close_all
 from torchgbdt.torch_api.fit_arguments import FitArguments, read_fit_arguments
 from torchgbdt.torch_api.float_environment import ieee_arithmetic
 from torchgbdt.torch_api.model import Model
@@ -106,19 +105,15 @@ class Trainer:
         self._state, self._history, self._copies = TrainerState.CREATED, {}, {}
         self._diagnostics = {"seconds": {}}
         try:
-            with ExitStack() as stack:
-                for callback in self._callbacks:
-                    if isinstance(callback, Callback):
-                        stack.callback(callback.close)
-                with ieee_arithmetic():
-                    self._model = self._run(given)
-            return self._model
+            with close_all(self._callbacks), ieee_arithmetic():
+                model = self._run(given)
         except BaseException:
-            if self._session is None:
-                self._state = TrainerState.FAILED
-            raise
-        finally:
             self._keep_report()
+            self._state = TrainerState.FAILED
+            raise
+        self._keep_report()
+        self._model = model
+        return model
 
     def _run(self, given: FitArguments) -> Model:
         read = read_fit_arguments(given)
@@ -205,4 +200,6 @@ def train(
 
 
 def _on_device(raw_predictions: Float32Array, device: str) -> torch.Tensor:
-    return torch.from_numpy(raw_predictions).to(device)
+    """In the shape of ``Model.predict_raw``: (n_rows,) for one output."""
+    one_output = raw_predictions.shape[1] == 1
+    return torch.from_numpy(raw_predictions[:, 0] if one_output else raw_predictions).to(device)
