@@ -1,7 +1,8 @@
 """Predict how late a flight arrives, from what is known when it leaves the gate.
 
-Run by ``make demo``. Trains on the flights out of New York City from January to October 2013, tests
-on those of November and December, and writes the model and a plot. ``--help`` lists the options.
+Run by ``make demo``. Trains on the flights out of New York City from January to October 2013, every
+tenth day of them held back for validation; tests on those of November and December; and writes the
+model and a plot. ``--help`` lists the options.
 """
 
 import argparse

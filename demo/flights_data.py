@@ -45,7 +45,10 @@ class Part:
 
 @dataclass
 class Flights:
-    """Training and validation flights: January to October. Test flights: November, December."""
+    """January to October: every tenth day is for validation, the others for training.
+
+    November and December are the test. ``n_read`` counts the flights of the whole table.
+    """
 
     train: Part
     valid: Part
@@ -65,9 +68,9 @@ def load_flights(max_rows: int | None = None) -> Flights:
     # rows would look better than any future day.
     date = pd.to_datetime(table[["year", "month", "day"]])
     is_test = table["month"] >= FIRST_TEST_MONTH
-    is_valid = (date.dt.dayofyear % VALIDATION_EVERY_N_DAYS == 0) & ~is_test
+    is_valid = (date.dt.day_of_year % VALIDATION_EVERY_N_DAYS == 0) & ~is_test
 
-    features = encode(table.assign(weekday=date.dt.weekday))
+    features = encode(table.assign(weekday=date.dt.day_of_week))
     return Flights(
         train=to_tensors(features, table, ~is_test & ~is_valid),
         valid=to_tensors(features, table, is_valid),

@@ -7,6 +7,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 BLUE, ORANGE, GREEN, GREY, PALE, INK = (
     "#1f6fb2",
@@ -45,7 +46,7 @@ def plot_training(
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(13, 6.2), dpi=150, facecolor="white")
         left, right = figure.subplots(1, 2, width_ratios=[1.15, 1])
-        figure.subplots_adjust(left=0.06, right=0.975, top=0.77, bottom=0.115, wspace=0.72)
+        figure.subplots_adjust(left=0.06, right=0.975, top=0.77, bottom=0.115, wspace=0.8)
         title = f"How late will it land? Predicted at the gate, {test_rmse:.0f} minutes off"
         figure.text(0.06, 0.93, title, fontsize=17, weight="bold")
         subtitle = (
@@ -72,28 +73,29 @@ def draw_curves(
     ends.append((test_rmse, "test", ORANGE))
 
     axes.axhline(rmse_of_mean, color=GREY, linewidth=1.2, linestyle=(0, (5, 3)))
+    compared_with = list(curves)[-1]
     axes.annotate(
-        f"predicting the mean: {rmse_of_mean:.1f}",
+        f"predicting the mean ({compared_with}): {rmse_of_mean:.1f}",
         (last, rmse_of_mean),
-        xytext=(0, -5),
+        xytext=(0, 4),
         textcoords="offset points",
         color=GREY,
         ha="right",
-        va="top",
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
     )
+    highest = max(rmse_of_mean, test_rmse, *(max(values) for values in curves.values()))
     axes.set_xlabel("trees")
     axes.set_ylabel("root-mean-square error (minutes)")
     axes.set_xlim(0, last)
-    axes.set_ylim(0, rmse_of_mean * 1.08)
+    axes.set_ylim(0, highest * 1.08)
+    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10], integer=True))
     axes.grid(axis="y", color=PALE)
     axes.set_axisbelow(True)
 
-    # Labels stand beside the ends of their lines, one line of text apart around their middle.
-    line_of_text = 0.05 * axes.get_ylim()[1]
     ends.sort()
-    middle = sum(value for value, _, _ in ends) / len(ends)
-    for row, (value, name, color) in enumerate(ends):
-        height = middle + (row - (len(ends) - 1) / 2) * line_of_text
+    line_of_text = 0.05 * axes.get_ylim()[1]
+    heights = apart([value for value, _, _ in ends], line_of_text)
+    for height, (value, name, color) in zip(heights, ends, strict=True):
         axes.annotate(
             f"{value:.1f}  {name}",
             (last, height),
@@ -104,6 +106,25 @@ def draw_curves(
             va="center",
             annotation_clip=False,
         )
+
+
+def apart(heights: Sequence[float], gap: float) -> list[float]:
+    """Ascending heights, moved no more than it takes to lie at least ``gap`` apart.
+
+    Those that would overlap form a group, spaced evenly around its mean.
+    """
+    groups: list[list[float]] = []
+    for height in heights:
+        group = [height]
+        while groups and spaced(group, gap)[0] - spaced(groups[-1], gap)[-1] < gap:
+            group = groups.pop() + group
+        groups.append(group)
+    return [place for group in groups for place in spaced(group, gap)]
+
+
+def spaced(group: Sequence[float], gap: float) -> list[float]:
+    first = sum(group) / len(group) - gap * (len(group) - 1) / 2
+    return [first + gap * row for row in range(len(group))]
 
 
 def draw_importance(axes: Axes, importance: Mapping[str, float]) -> None:
