@@ -45,9 +45,9 @@ def test_metric_kinds_keep_their_numbers() -> None:
     assert MeanAbsoluteError.kind is MetricKind.ABSOLUTE_ERROR
 
 
-def test_make_metrics_names_the_unknown_one_and_what_is_allowed() -> None:
+def test_make_metrics_names_the_first_unknown_one_and_what_is_allowed() -> None:
     with pytest.raises(InvalidParameterError) as caught:
-        make_metrics(("rmse", "auc"))
+        make_metrics(("rmse", "auc", "logloss"))
     assert str(caught.value) == "eval_metric must be among 'rmse', 'mae'; found 'auc'."
 
 
@@ -128,6 +128,7 @@ def test_weighted_losses_by_hand(loss: float, weight: float, expected: float) ->
     st.floats(SMALLEST, 2.0**160).map(Fraction) | st.integers(1, 2**32).map(Fraction),
 )
 @example(2**53 + 1, 0, Fraction(1))
+@example(2**53 + 1, 0, Fraction(3))  # an integer; 2^53 / 3 rounds to another number
 @example(1, 0, Fraction(3))
 @example(0, 0, Fraction(5))
 def test_mean_loss_is_an_exact_quotient_rounded_once(

@@ -196,6 +196,12 @@ def test_raw_float64_adds_margin_and_sum_in_float32() -> None:
     assert_identical(found, np.array([[1.5]]))
 
 
+def test_raw_float64_flushes_the_sum_of_margin_and_leaf_values() -> None:
+    # -2^-126 + 1.5 * 2^-126 = 2^-127.
+    margins = np.array([-SMALLEST], np.float32)
+    assert_identical(raw_float64(np.zeros(1), column(1.5 * SMALLEST), margins), np.zeros((1, 1)))
+
+
 def test_each_output_has_its_baseline_and_each_row_its_margin() -> None:
     sums = np.array([[1, 2], [3, 4]], np.float32)
     margins = np.array([100, 200], np.float32)
