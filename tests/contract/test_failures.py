@@ -1,5 +1,6 @@
 """Whatever fails, at any call of any state: FAILED, no model, nothing held, and usable again."""
 
+import contextlib
 import gc
 import weakref
 from collections.abc import Callable
@@ -9,9 +10,11 @@ import numpy as np
 import pytest
 from support.backends import BackendUnderTest
 from support.faults import METHODS, Fault, record_calls, stop_watching, watch
+from support.ranks import run_ranks, shards
 from support.runs import Rows, Scenario, make_session, train, training_data
 
 from torchgbdt.core.backend import ComputeBackend, RunRows
+from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.errors import (
     BackendError,
     InvalidDataError,
@@ -80,6 +83,50 @@ def test_an_error_at_any_call_leaves_nothing_behind(
         stop_watching(backend)
         assert_given_up(session, backend)
         assert train(backend, small()).model.digest() == expected
+
+
+def run_two_ranks(backends: list[ComputeBackend]) -> tuple[list[TrainingSession], list[Any]]:
+    """Sessions of a small run on two ranks, and what each ended with: a digest or an error."""
+    parts = shards(small(), [0, 25, 40])
+    sessions, ends = [None, None], [None, None]
+
+    def work(communicator: Communicator) -> None:
+        rank = communicator.rank
+        session = make_session(backends[rank], parts[rank], (), communicator)
+        sessions[rank] = session
+        try:
+            ends[rank] = session.run(training_data(parts[rank])).digest()
+        except BaseException as error:
+            ends[rank] = error
+            raise  # so that the other rank is woken
+
+    with contextlib.suppress(Exception):
+        run_ranks(2, work)
+    return sessions, ends
+
+
+@pytest.mark.parametrize("does_its_work", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("struck", [0, 1])
+def test_an_error_on_one_rank_at_any_call_fails_both(
+    under_test: BackendUnderTest, struck: int, does_its_work: bool
+) -> None:
+    backends = [under_test.make(), under_test.make()]
+    calls = record_calls(backends[struck], lambda: run_two_ranks(backends))
+    assert "exchange_histograms" in calls and calls[-2:] == ["diagnostics", "release"]
+    for position in range(len(calls)):
+        backends = [under_test.make(), under_test.make()]
+        fault = Fault(position, RuntimeError("planted"), does_its_work)
+        watch(backends[struck], fault)
+        sessions, ends = run_two_ranks(backends)
+        stop_watching(backends[struck])
+
+        assert ends[struck] is fault.error
+        assert_given_up(sessions[struck], backends[struck])
+        other = 1 - struck
+        if position >= len(calls) - 2 and sessions[other].state is TrainerState.COMPLETED:
+            continue  # the ranks need each other no more: this one may have gone on to its end
+        assert "another rank" in str(ends[other])
+        assert_given_up(sessions[other], backends[other])
 
 
 def remember_bins(backend: ComputeBackend) -> list[Any]:
