@@ -1,7 +1,11 @@
-"""The table of states: a straight path, failure from anywhere on it, and no way back."""
+"""The table of states: a straight path, failure from anywhere on it, no way back; sessions obey it."""
 
 import pytest
+from support.runs import make_session
+from support.scenarios import scenario
 
+from torchgbdt.backends.oracle import OracleBackend
+from torchgbdt.core.errors import StateError
 from torchgbdt.core.states import TRANSITIONS, TrainerState
 
 S = TrainerState
@@ -71,3 +75,21 @@ def test_a_prepared_backend_exists_only_while_it_is_needed(state: TrainerState) 
 )
 def test_what_exists_in_each_state(state: TrainerState, exists: set[str]) -> None:
     assert TRANSITIONS[state].exists == exists
+
+
+@pytest.mark.parametrize("state", TrainerState)
+def test_a_session_refuses_every_transition_that_is_not_in_the_table(state: TrainerState) -> None:
+    for after in set(TrainerState) - TRANSITIONS[state].follows:
+        session = make_session(OracleBackend(), scenario("plain"))
+        session.state = state
+        with pytest.raises(StateError, match=after.value):
+            session._enter(after, **dict.fromkeys(TRANSITIONS[after].exists, object()))
+        assert session.state is state
+
+
+@pytest.mark.parametrize("state", PATH[1:])
+def test_a_session_refuses_a_state_whose_preconditions_are_missing(state: TrainerState) -> None:
+    session = make_session(OracleBackend(), scenario("plain"))
+    session.state = PATH[PATH.index(state) - 1]
+    with pytest.raises(StateError, match="do not exist"):
+        session._enter(state)
