@@ -1,4 +1,4 @@
-"""The table of states: a straight path, failure from anywhere on it, no way back; sessions obey it."""
+"""The table of states: a straight path, failure from anywhere on it, no way back. Sessions obey."""
 
 import pytest
 from support.runs import make_session
