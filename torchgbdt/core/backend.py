@@ -124,7 +124,8 @@ class GradientExtremes:
 
     Attributes
     ----------
-    largest : float64, (tree_outputs, 2); max|g| and max h; 0 without rows, anything if not finite.
+    largest : float64, (tree_outputs, 2); max|g| and max h; 0 without rows, anything if not finite
+        or if a Hessian is negative.
     smallest_hessian : min h; 0 without rows, anything if not finite.
     finite : no gradient or Hessian is NaN or infinite.
     """
