@@ -104,6 +104,17 @@ def test_one_bad_number_clears_the_finite_flag(
     assert not backend.load_gradients(g, h).finite
 
 
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_extremes_of_any_number_of_rows(under_test: BackendUnderTest, n_outputs: int) -> None:
+    rng = np.random.default_rng(5)
+    for n_rows in range(1, 70):
+        g = rng.normal(size=(n_rows, n_outputs)).astype(np.float32)
+        h = rng.random((n_rows, n_outputs)).astype(np.float32)
+        for where in {0, n_rows // 2, n_rows - 1}:
+            g[where], h[where] = -1000 - where, where % 3 - 1
+        loaded(in_lockstep(under_test), g, h)
+
+
 def test_subnormal_gradients_and_hessians_are_loaded_as_zero(backend: ComputeBackend) -> None:
     extremes = loaded(backend, column([SUBNORMAL, -SUBNORMAL, -0.0]), column([SUBNORMAL, 0, -0.0]))
     g, h = backend.read_gradients()

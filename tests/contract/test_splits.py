@@ -142,6 +142,17 @@ def test_features_without_values_are_never_split(backend: ComputeBackend) -> Non
     assert split["feature"] == 2
 
 
+@pytest.mark.parametrize("informative", [0, 1, 15, 16, 31, 32, 39])
+def test_the_best_feature_is_found_wherever_it_is(
+    backend: ComputeBackend, informative: int
+) -> None:
+    bins = np.zeros((4, 40), np.uint8)
+    bins[1::2] = 1  # all others separate rows 0 and 2 from 1 and 3, which gains nothing
+    bins[:, informative] = [0, 0, 1, 1]
+    split, _ = best_split(backend, bins.tolist(), [2] * 40, [[1], [1], [-1], [-1]])
+    assert split["feature"] == informative
+
+
 def find_in_copies(
     backend: ComputeBackend, bins: np.ndarray, g: np.ndarray, h: np.ndarray
 ) -> tuple[RecordArray, Int64Array]:

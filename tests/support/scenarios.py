@@ -179,10 +179,15 @@ def subnormals(rng: Random) -> Scenario:
 
 
 def vanishing(rng: Random) -> Scenario:
-    """Residuals shrink to about 2^-126 within a few rounds, where they are flushed."""
-    X, y = smooth(rng, 100)
-    settings = {"learning_rate": 1.0, "reg_lambda": 0.0, "min_samples_leaf": 1, "max_depth": 7}
-    return Scenario(Rows(X, y * 2.0**-110), {**settings, "max_bins": 40, "baseline": 0.0})
+    """Labels of a few 2^-127: centred labels, residuals, leaf values and sums become subnormal.
+
+    Weights of about 2^60 make what is not flushed count.
+    """
+    X = rng.integers(0, 6, (100, 2)).astype(float)
+    y, w = rng.integers(-8, 9, 100) * 2.0**-127, 2.0**60 * rng.integers(1, 4, 100)
+    settings = {"learning_rate": 1.0, "reg_lambda": 0.0, "min_samples_leaf": 1, "max_depth": 2}
+    rows = Rows(X, y, w)
+    return Scenario(rows, {**settings, "baseline": 2.0**-126, "n_estimators": 6}, [rows[:30]])
 
 
 def margins(rng: Random) -> Scenario:
