@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.tolerances import RANDOM_COUNT
 
 from torchgbdt.core.arrays import UInt64Array
 from torchgbdt.core.random import Purpose, philox4x32, random_keys, random_words
@@ -161,4 +162,4 @@ def test_words_are_uniform_enough_for_sampling_by_threshold() -> None:
     words = random_words(0, Purpose.ROW_SAMPLE, 0, np.arange(40_000, dtype=np.uint64))
     for word in words:
         assert word.max() < WORD
-        assert abs(np.count_nonzero(word < WORD // 4) - 10_000) < 5 * 87
+        assert abs(np.count_nonzero(word < WORD // 4) - 10_000) < RANDOM_COUNT * 87

@@ -1,6 +1,7 @@
 """The only tolerances of the test suite, each with its reason. Everything else is compared exactly.
 
 Three laws of the design hold only up to rounding; see tests/contract/test_laws_up_to_rounding.py.
+tests/architecture/test_tolerances.py keeps others from appearing elsewhere.
 """
 
 REPEATED_ROWS = 2.0**-21
@@ -11,9 +12,14 @@ larger) and float32(w * g) rounds by 2^-25: ten rounds stay below 2^-25 * 10 < 2
 OFFSET_ADDED = 2.0**-21
 """Relative to the largest |y - mean|. For offsets up to 1e9, float64(y + offset) and the fitted
 baseline round by 2^-24 each, where y is about 1; float32 leaf values follow. Ten rounds at a
-learning rate of 0.3 shrink that error as they shrink the residuals."""
+learning rate of 0.3 shrink that error as they shrink the residuals. So does a single round of full
+steps to leaves of one row, which leaves only the rounding of float32(y - baseline), 2^-24."""
 
 LOSS_RISE = 2.0**-23
 """Relative to the largest |y - baseline|. A round lowers the squared loss in real numbers, whatever
 the learning rate <= 1; but a prediction sum rounds by 2^-25 of itself, so a loss that has reached
 that floor may wander by as much."""
+
+RANDOM_COUNT = 5
+"""Standard deviations that a count of random draws may lie from its mean. The draws are fixed by
+their keys, so the count is one number: chance would put it further off once in two million."""
