@@ -130,6 +130,12 @@ def test_each_level_is_built_subtracted_searched_and_routed() -> None:
     assert tree_calls(backend) == [*SEARCH, "route_rows", *SEARCH, "route_rows", *SEARCH]
 
 
+def test_rows_are_not_routed_below_the_last_level() -> None:
+    backend = RecordingBackend()
+    grow_eight(backend, max_depth=2)
+    assert tree_calls(backend) == [*SEARCH, "route_rows", *SEARCH]
+
+
 def test_rows_of_nodes_whose_children_cannot_split_are_not_routed() -> None:
     # The children of the second level have two rows each: none has two children of two rows.
     backend = RecordingBackend()

@@ -217,6 +217,31 @@ def test_with_enough_slots_a_level_is_one_batch_and_everything_is_kept() -> None
         level = make_level([3, 7] * size, slots.tolist())
 
 
+def test_a_kept_histogram_is_not_dropped_while_a_later_batch_would_do() -> None:
+    plan = HistogramPlan(4)
+    sizes = []
+    for positions, batch in plan.batches(make_level([1] * 8)):
+        sizes.append(positions.size)
+        plan.keep(positions, batch.nodes, positions == 0)
+    # The first batch leaves one slot kept and three free: one family, and then the last one.
+    assert sizes == [4, 2, 2]
+    assert plan.kept_slots(np.array([0])).tolist() != [NO_SLOT]
+
+
+def test_of_kept_parents_the_last_one_is_dropped_first() -> None:
+    plan = HistogramPlan(4)
+    batches(plan, make_level([5] * 4))
+    parents = plan.kept_slots(np.arange(4)).tolist()
+    found = batches(plan, make_level([2, 3] * 4, parents), wanted=False)
+    # No slot is free, so the last parent goes. Three families are subtracted, one is built.
+    built = {
+        p: b
+        for positions, batch in found
+        for p, b in zip(positions, batch.nodes["build"], strict=True)
+    }
+    assert [built[p] for p in range(8)] == [True, False] * 3 + [True, True]
+
+
 def test_a_batch_holds_the_records_and_sums_of_its_positions() -> None:
     level = make_level([4, 6, 1, 2], searched=[True, True, False, True])
     seen: list[int] = []
