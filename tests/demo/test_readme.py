@@ -1,4 +1,4 @@
-"""The README's quickstart runs as it stands."""
+"""What the README shows: its quickstart runs as it stands, and its flights are the demo's."""
 
 import re
 import subprocess
@@ -6,12 +6,15 @@ import sys
 from pathlib import Path
 
 from architecture.repository import ROOT
+from flights_data import load_flights
 
 import torchgbdt as tg
 
+README = (ROOT / "README.md").read_text("utf-8")
+
 
 def test_the_quickstart_runs_and_prints_a_digest(tmp_path: Path) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     result = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         cwd=tmp_path,
@@ -22,3 +25,10 @@ def test_the_quickstart_runs_and_prints_a_digest(tmp_path: Path) -> None:
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.split()[-1] == tg.load(tmp_path / "model.safetensors").digest()
+
+
+def test_the_readme_counts_the_flights_that_the_demo_uses() -> None:
+    flights = load_flights()
+    numbers = [len(part.y) for part in (flights.train, flights.valid, flights.test)]
+    numbers += [flights.n_read, flights.n_read - sum(numbers)]
+    assert [number for number in numbers if f" {number:,}" not in README.replace("\n", " ")] == []
