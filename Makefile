@@ -29,7 +29,7 @@ BUILD_CPP_TESTS = $(WITH_TOOLS) $(BIN)/cmake -S . -B $(1) -G Ninja $(2) -DTORCHG
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
 
-demo: $(VENV)/stamp-native ## train on 336,776 flights; prints metrics, writes the model and a plot
+demo: $(VENV)/stamp-native ## train on a year of flights; prints metrics, writes the model and a plot
 	$(BIN)/python demo/flights.py $(DEMO_OPTIONS)
 
 test: lint types contracts test-cpp test-python ## the whole test suite
