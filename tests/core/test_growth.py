@@ -179,6 +179,15 @@ def test_only_the_smaller_sibling_is_built() -> None:
     assert built == [[True], [True, False], [True, False]]
 
 
+def test_a_node_too_small_to_split_is_not_built_for_itself() -> None:
+    # With one slot nothing is subtracted: node 1, of one row, is left out; 2, 3 and 4 are built.
+    backend = RecordingBackend()
+    gradients = np.array([-9, 1, 3, 5, 5, 5], np.float32)
+    grow(backend, np.arange(6)[:, None], gradients, [6], n_slots=1)
+    built = [batch.nodes["node"].tolist() for (batch,) in backend.arguments("build_histograms")]
+    assert built == [[0], [2], [3], [4]]
+
+
 def test_one_rank_exchanges_nothing_and_two_exchange_each_batch() -> None:
     def work(communicator: Communicator) -> tuple[Tree, list[str]]:
         backend = RecordingBackend()

@@ -158,6 +158,10 @@ def test_settings_of_the_trainer_bin_raw_data() -> None:
     assert data.train.settings == BinningSettings(max_bins=10, random_state=5)
 
 
+def test_feature_names_stay_with_the_binned_data() -> None:
+    assert quantized(TrainingData(raw(names=("a", "b")))).train.feature_names == ("a", "b")
+
+
 def test_validation_data_shares_the_training_thresholds() -> None:
     data = quantized(TrainingData(raw(4), [raw(9)]))
     assert data.datasets[1].thresholds is data.train.thresholds
@@ -188,6 +192,16 @@ def test_a_dataset_with_equal_thresholds_of_its_own_is_accepted() -> None:
 def test_a_dataset_with_other_thresholds_is_refused(valid: RawData) -> None:
     with pytest.raises(InvalidDataError, match=r"^eval_set\[0\] is a Dataset with bins of its own"):
         quantized(TrainingData(binned(raw(4)), [binned(valid)]))
+
+
+def test_thresholds_differ_by_their_values_or_by_their_number_of_bins() -> None:
+    def column(*values: float) -> Dataset:
+        return binned(RawData(HostMatrix(np.array([values]).T), np.zeros(len(values))))
+
+    # 0.5 and 1.5 cut both into two bins; constant and all missing have no threshold at all.
+    for train, valid in [((0, 1), (1, 2)), ((3, 3), (np.nan, np.nan))]:
+        with pytest.raises(InvalidDataError, match="is a Dataset with bins of its own"):
+            quantized(TrainingData(column(*train), [column(*valid)]))
 
 
 def test_margins_follow_the_rows_that_are_kept() -> None:

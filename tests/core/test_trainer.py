@@ -111,6 +111,20 @@ def test_backend_calls_meet_the_session_in_the_state_they_belong_to() -> None:
     }
 
 
+def test_a_state_that_does_not_follow_is_refused() -> None:
+    session = make()
+    with pytest.raises(StateError, match=r"^created cannot be followed by iterating\.$"):
+        session._enter(TrainerState.ITERATING)
+    assert session.state is TrainerState.CREATED
+
+
+def test_a_state_whose_resources_do_not_exist_is_refused() -> None:
+    session = make()
+    with pytest.raises(StateError, match=r"^validated needs \['input'\], which do not exist\.$"):
+        session._enter(TrainerState.VALIDATED)
+    assert session.state is TrainerState.CREATED
+
+
 def test_a_session_runs_once() -> None:
     session = make()
     session.run(data())
