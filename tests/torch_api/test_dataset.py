@@ -104,9 +104,9 @@ def test_thresholds_lie_between_the_values() -> None:
     assert data.thresholds(0).tolist() == [0.5, 2.0]
 
 
-@pytest.mark.parametrize("feature", [-1, 3])
-def test_thresholds_of_no_feature_are_refused(feature: int) -> None:
-    with pytest.raises(InvalidDataError, match=r"feature must lie in 0..2"):
+@pytest.mark.parametrize("feature", [-1, 3, None, "0", 1.0, True, np.zeros(2), [0]], ids=repr)
+def test_thresholds_of_no_feature_are_refused(feature: Any) -> None:
+    with pytest.raises(InvalidParameterError, match=r"feature must be an integer from 0 to 2"):
         tg.Dataset(*regression(10, 3)).thresholds(feature)
 
 
@@ -123,6 +123,7 @@ def test_training_needs_targets() -> None:
         ("ab", "must be a list of texts"),
         ([1, 2], "must be a list of texts"),
         (3, "must be a list of texts"),
+        (np.array("ab"), "must be a list of texts"),
     ],
 )
 def test_refused_feature_names(names: Any, message: str) -> None:

@@ -258,3 +258,9 @@ def test_large_offset_costs_float64_predictions_nothing() -> None:
     model = tg.train(X, y, n_estimators=3, learning_rate=1.0, **leaves_of_one_row)
     error = (model.predict(X.double()) - y).abs().max()
     assert error <= OFFSET_ADDED * (y - y.mean()).abs().max()  # float32 is 64 apart at 1e9
+
+
+@pytest.mark.parametrize("kind", [None, 0, np.zeros(2), ["gain"]], ids=repr)
+def test_importance_of_what_is_no_name_is_refused(kind: Any) -> None:
+    with pytest.raises(InvalidParameterError, match="kind must be one of"):
+        MODEL.feature_importance(kind)

@@ -141,3 +141,13 @@ def test_storage_of_a_strided_view_is_measured_to_its_last_number() -> None:
     X = torch.ones(10, 10)[3:7, ::3]  # the last number is element 6 * 10 + 9
     X.untyped_storage().resize_(4 * (6 * 10 + 9 + 1))
     assert read(X).matrix.n_rows == 4
+
+
+@pytest.mark.parametrize("error", [AttributeError, ImportError, ZeroDivisionError])
+def test_an_object_whose_array_method_fails_is_refused(error: type[Exception]) -> None:
+    class Broken:
+        def __array__(self, *arguments: Any, **options: Any) -> Any:
+            raise error("boom")
+
+    with pytest.raises(InvalidDataError, match=r"X is a Broken .*boom"):
+        read(Broken())

@@ -82,14 +82,14 @@ class Model:
             best_iteration=best if best is not None and best < n_rounds else None,
         )
 
-    def feature_importance(self, kind: str) -> Float64Array:
+    def feature_importance(self, kind: object) -> Float64Array:
         """Importance of each feature, float64, (n_features,): sums over all splits on it.
 
         Parameters
         ----------
         kind : "gain" (loss units), "split" (number of splits) or "cover" (Hessian units).
         """
-        if kind not in IMPORTANCE_KINDS:
+        if not isinstance(kind, str) or kind not in IMPORTANCE_KINDS:
             allowed = ", ".join(repr(known) for known in IMPORTANCE_KINDS)
             raise InvalidParameterError(f"kind must be one of {allowed}; found {kind!r}.")
         nodes = self.forest.nodes

@@ -5,7 +5,6 @@ Every later step takes the values it uses, never the whole object.
 
 import math
 import numbers
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -173,7 +172,7 @@ def _check_metric_names(value: Any) -> tuple[str, ...] | None:
     if value is None:
         return None
     names = (value,) if isinstance(value, str) else value
-    is_list = isinstance(names, Sequence) and not isinstance(names, bytes)
+    is_list = isinstance(names, list | tuple)
     if not is_list or not names or not all(isinstance(name, str) for name in names):
         raise InvalidParameterError(
             f"eval_metric must be None, a metric name or a list of metric names; found {value!r}."

@@ -201,7 +201,7 @@ def _close(callback: Callback, failure: BaseException | None) -> None:
 
 def check_callbacks(callbacks: Any) -> tuple[TrainingObserver, ...]:
     """The callbacks as a tuple; InvalidParameterError unless each has all four events."""
-    if not isinstance(callbacks, Sequence):
+    if not isinstance(callbacks, list | tuple):
         raise InvalidParameterError(
             f"callbacks must be a list of callbacks; found {callbacks!r}. Write callbacks=[...]."
         )

@@ -8,9 +8,8 @@ import torch
 from torchgbdt.backends.registry import make_backend
 from torchgbdt.core import dataset as core
 from torchgbdt.core.arrays import MAX_BINS, Float64Array
-from torchgbdt.core.errors import InvalidDataError
 from torchgbdt.core.row_values import check_labels, check_weights
-from torchgbdt.core.settings import BinningSettings
+from torchgbdt.core.settings import BinningSettings, check_integer
 from torchgbdt.torch_api.feature_names import read_feature_names
 from torchgbdt.torch_api.float_environment import ieee_arithmetic
 from torchgbdt.torch_api.tensors import read_features, read_rows, read_vector
@@ -113,12 +112,12 @@ class Dataset:
         return self._data.settings.max_bins
 
     def thresholds(self, feature: int) -> Float64Array:
-        """Where a feature is cut: float64, ascending; value bin b holds t[b-1] < x <= t[b]."""
-        if not 0 <= feature < self.n_features:
-            raise InvalidDataError(
-                f"feature must lie in 0..{self.n_features - 1}, the columns of X; found {feature}."
-            )
-        return self._data.thresholds.of_feature(feature).copy()
+        """Where a feature is cut: float64, ascending; value bin b holds t[b-1] < x <= t[b].
+
+        InvalidParameterError unless ``feature`` is a column of X.
+        """
+        column = check_integer("feature", feature, 0, self.n_features - 1)
+        return self._data.thresholds.of_feature(column).copy()
 
     def __len__(self) -> int:
         return self.n_rows

@@ -1,6 +1,5 @@
 """Names of the columns of X: what users pass, checked."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,9 @@ def read_feature_names(names: Any, n_features: int) -> tuple[str, ...] | None:
     """
     if names is None:
         return None
-    listed = list(names) if isinstance(names, Sequence | np.ndarray) else [names]
-    if isinstance(names, str) or not all(isinstance(name, str) for name in listed):
+    is_list = isinstance(names, list | tuple) or (isinstance(names, np.ndarray) and names.ndim == 1)
+    listed = list(names) if is_list else []
+    if not is_list or not all(isinstance(name, str) for name in listed):
         raise InvalidDataError(
             f"feature_names must be a list of texts, one per column of X; found {names!r}."
         )

@@ -122,9 +122,11 @@ def _one_per_eval_set(given: Any, name: str, n_valids: int) -> Sequence[Any]:
     if given is None:
         return [None] * n_valids
     if not isinstance(given, list | tuple) or len(given) != n_valids:
-        found = f"{len(given)} entries" if hasattr(given, "__len__") else repr(given)
+        found = f"a {type(given).__name__}"
+        if isinstance(given, list | tuple):
+            found += f" of {len(given)} entries"
         raise InvalidDataError(
-            f"{name} must be a list with one entry per evaluation set, {n_valids} here; found a "
-            f"{type(given).__name__} ({found}). Use None for a set without."
+            f"{name} must be a list with one entry per evaluation set, {n_valids} here; found "
+            f"{found}. Use None for a set without."
         )
     return given

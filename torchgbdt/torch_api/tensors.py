@@ -241,7 +241,7 @@ def _as_array(values: Any, name: str) -> Any:
     ):
         try:
             return np.asarray(values)
-        except (ValueError, TypeError, RuntimeError, OverflowError) as error:
+        except Exception as error:  # foreign __array__ methods may raise anything
             raise InvalidDataError(
                 f"{name} is a {type(values).__name__} that numpy cannot turn into an array "
                 f"({error}); {_ALLOWED}."
