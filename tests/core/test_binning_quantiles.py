@@ -158,6 +158,23 @@ def test_light_values_of_less_than_half_a_share_join_the_heavy_one_behind_them()
     assert weight_of_bins([1, 1, 90, *[1] * 6], 3) == [[1, 1], [90], [1] * 6]
 
 
+@pytest.mark.parametrize(
+    ("n_bins", "expected"),
+    [
+        # 4 of 12 is a fair share of 3 bins exactly, so it is heavy and 8 are left for two bins.
+        (3, [[1, 1], [4], [1] * 6]),
+        # 10 light in two bins: 2 are less than half of 5, and 8 are left.
+        (3, [[1, 1, 90], [1] * 4, [1] * 4]),
+        # 9 light in three bins: 2 are more than half of 3, and 7 in two bins are left.
+        (4, [[1, 1], [90], [1] * 4, [1] * 3]),
+        # 4 light in one bin, which half of them take: the others join the next heavy value.
+        (4, [[1, 1], [90], [1, 1, 90], [90]]),
+    ],
+)
+def test_shares_around_heavy_values_by_hand(n_bins: int, expected: list[list[int]]) -> None:
+    assert weight_of_bins([weight for one in expected for weight in one], n_bins) == expected
+
+
 @given(weight_lists | small_weight_lists, st.integers(2, 20))
 def test_a_column_and_its_mirror_image_get_about_as_many_bins(
     weights: list[int], n_bins: int

@@ -233,3 +233,8 @@ def test_dropped_rows_become_zero_unseen(check: Callable[..., Any]) -> None:
     assert found.tolist() == [1, 0, 0]
     with pytest.raises(InvalidDataError, match="in row 1"):
         check(np.array([1.0, np.nan, np.inf]), 3, dropped=np.array([True, False, True]))
+
+
+def test_dropped_rows_are_those_of_their_own_block() -> None:
+    values = at_row(MANY, MANY - 1, np.nan)
+    assert check_labels(values, MANY, dropped=np.arange(MANY) == MANY - 1)[-1] == 0

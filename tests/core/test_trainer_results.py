@@ -190,6 +190,14 @@ def test_histograms_are_held_within_the_budget(
     assert settings.n_slots == expected
 
 
+def test_as_many_histograms_are_held_as_rows_of_all_ranks_can_use() -> None:
+    def work(communicator: Communicator) -> int:
+        session, _ = run(data(), None, communicator, max_depth=None)
+        return session.diagnostics()["histogram_slots"]
+
+    assert run_ranks(2, work) == [2 * (2 * N_ROWS) + 1] * 2
+
+
 def test_histogram_bytes_of_several_outputs() -> None:
     assert histogram_bytes(10, 3) == 10 * 8 * (1 + 2 * 3)
 
