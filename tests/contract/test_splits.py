@@ -77,6 +77,16 @@ def test_a_child_without_hessian_is_not_allowed(backend: ComputeBackend) -> None
     assert not split["found"]
 
 
+def test_a_gain_that_is_not_a_number_is_none(backend: ComputeBackend) -> None:
+    # Output 1 has gradients and no Hessian, so with a tiny lambda each of its scores overflows:
+    # inf + inf - inf. Output 0 alone would gain.
+    g, h = [[5, 1], [-5, -2]], [[1.0, 0.0], [1.0, 0.0]]
+    split, _ = best_split(backend, [[0], [1]], [2], g, h, reg_lambda=1e-310)
+    assert not split["found"]
+    split, _ = best_split(backend, [[0], [1]], [2], g, h, reg_lambda=1.0)
+    assert split["found"]
+
+
 def test_a_node_without_hessian_is_not_split(under_test: BackendUnderTest) -> None:
     zeros = [[0.0] * 2] * 2
     split, _ = best_split(in_lockstep(under_test), [[0], [1]], [2], [[5, 1], [-5, 2]], zeros)

@@ -79,15 +79,19 @@ def test_a_finished_round_can_be_kept_as_the_best(best: int) -> None:
     assert one.best_iteration == best
 
 
-@pytest.mark.parametrize(("round_index", "best"), [(3, -1), (3, 4), (-1, 0), (-1, -1)])
-def test_only_a_finished_round_can_be_kept(round_index: int, best: int) -> None:
-    one = context(round_index)
+@pytest.mark.parametrize("best", [-1, 4, 1.5, True, None, "1"], ids=repr)
+def test_only_a_finished_round_can_be_kept(best: Any) -> None:
+    one = context(3)
     with pytest.raises(InvalidParameterError) as caught:
         one.keep_best(best)
-    assert str(caught.value) == (
-        f"keep_best takes a finished round, 0..{round_index}; found {best}."
-    )
+    assert str(caught.value) == f"round_index must be an integer from 0 to 3; found {best!r}."
     assert one.best_iteration is None
+
+
+@pytest.mark.parametrize("best", [0, -1])
+def test_before_the_first_round_none_can_be_kept(best: int) -> None:
+    with pytest.raises(InvalidParameterError, match="there is none yet"):
+        context(-1).keep_best(best)
 
 
 @pytest.mark.parametrize("event", EVENTS)

@@ -12,6 +12,9 @@ from torchgbdt.core.communicator import Communicator, InProcessRanks
 
 T = TypeVar("T")
 
+SECONDS_UNTIL_STUCK = 100
+"""Below pytest's timeout; a rank that waits for another one for ever shall fail, not hang."""
+
 
 def run_ranks(size: int, work: Callable[[Communicator], T]) -> list[T]:
     """``work`` of every rank, in rank order. If one raises, the others are woken and it is raised.
@@ -29,11 +32,12 @@ def run_ranks(size: int, work: Callable[[Communicator], T]) -> list[T]:
             errors.append(error)
             group.abort()
 
-    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
+    threads = [threading.Thread(target=run, args=(rank,), daemon=True) for rank in range(size)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(SECONDS_UNTIL_STUCK)
+        assert not thread.is_alive(), "the ranks wait for each other"
     if errors:
         raise errors[0]
     return results  # type: ignore[return-value]

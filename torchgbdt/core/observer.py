@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from torchgbdt.core.errors import InvalidParameterError
+from torchgbdt.core.settings import check_integer
 
 History = dict[str, dict[str, list[float]]]
 """Data set name -> metric name -> one value per round."""
@@ -56,11 +57,9 @@ class TrainingContext:
 
     def keep_best(self, round_index: int) -> None:
         """Cut the model back to its first ``round_index + 1`` rounds when training ends."""
-        if not 0 <= round_index <= self.round:
-            raise InvalidParameterError(
-                f"keep_best takes a finished round, 0..{self.round}; found {round_index}."
-            )
-        self.best_iteration = round_index
+        if self.round < 0:
+            raise InvalidParameterError("keep_best takes a finished round; there is none yet.")
+        self.best_iteration = check_integer("round_index", round_index, 0, self.round)
 
 
 class TrainingObserver(Protocol):

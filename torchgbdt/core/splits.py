@@ -85,7 +85,8 @@ def leaf_weight(gradient: Float64Array, hessian: Float64Array, reg_lambda: float
 
 def _quotient(numerator: Float64Array, denominator: Float64Array) -> Float64Array:
     zero = denominator == 0
-    return np.where(zero, 0.0, numerator / np.where(zero, 1.0, denominator))
+    with np.errstate(over="ignore"):  # a gradient without Hessian over a tiny lambda
+        return np.where(zero, 0.0, numerator / np.where(zero, 1.0, denominator))
 
 
 def split_gain(left: Int64Array, parent: Int64Array, rules: SplitRules) -> Float64Array:
@@ -101,21 +102,20 @@ def split_gain(left: Int64Array, parent: Int64Array, rules: SplitRules) -> Float
     float64, (...); loss units.
     """
     total = np.zeros(left.shape[:-2])
-    right = parent - left
-    for output, (gradient_scale, hessian_scale) in enumerate(rules.scales.tolist()):
-
-        def output_score(
-            sums: Int64Array,
-            output: int = output,
-            gradient_scale: int = gradient_scale,
-            hessian_scale: int = hessian_scale,
-        ) -> Float64Array:
-            gradient = to_float(sums[..., output, 0], gradient_scale)
-            hessian = to_float(sums[..., output, 1], hessian_scale)
-            return score(gradient, hessian, rules.reg_lambda)
-
-        total = total + ((output_score(left) + output_score(right)) - output_score(parent))
+    for output in range(rules.scales.shape[0]):
+        left_score = _output_score(left, output, rules)
+        right_score = _output_score(parent - left, output, rules)
+        parent_score = _output_score(parent, output, rules)
+        with np.errstate(invalid="ignore"):  # inf - inf is NaN, and no gain
+            total = total + ((left_score + right_score) - parent_score)
     return (0.5 * total) - rules.gamma
+
+
+def _output_score(sums: Int64Array, output: int, rules: SplitRules) -> Float64Array:
+    gradient_scale, hessian_scale = rules.scales[output].tolist()
+    gradient = to_float(sums[..., output, 0], gradient_scale)
+    hessian = to_float(sums[..., output, 1], hessian_scale)
+    return score(gradient, hessian, rules.reg_lambda)
 
 
 def find_best_splits(
@@ -148,10 +148,11 @@ def find_best_splits(
         legal &= _has_enough_hessian(left, parent, rules)
         _drop_proportional(left, np.broadcast_to(parent, left.shape), legal)
 
-        gains = np.where(legal, split_gain(left, parent, rules), -np.inf).reshape(n_nodes, -1)
+        gains = split_gain(left, parent, rules)
+        gains = np.where(legal & (gains > 0), gains, -np.inf).reshape(n_nodes, -1)
         best = gains.argmax(axis=1)  # the first one: smallest bin, missing-right first
         nodes = np.arange(n_nodes)
-        better = gains[nodes, best] > np.maximum(records["gain"], 0.0)
+        better = gains[nodes, best] > records["gain"]
         nodes, best = nodes[better], best[better]
         split_bin, side = np.divmod(best, 2)
         missing = histograms.counts[nodes, thresholds.bin_offsets[feature + 1] - 1]
