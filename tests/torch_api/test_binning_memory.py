@@ -13,7 +13,8 @@ N_ROWS, N_FEATURES = 2_000_000, 20
 LIMIT_MIB = N_ROWS * N_FEATURES / 2**20 + 64
 
 SCRIPT = """
-import resource, sys
+import resource
+from pathlib import Path
 import numpy as np
 import torch
 import torchgbdt as tg
@@ -21,8 +22,11 @@ import torchgbdt as tg
 N_ROWS, N_FEATURES = {n_rows}, {n_features}
 
 def peak_mib():
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
+    status = Path("/proc/self/status")
+    if status.exists():  # Linux: there ru_maxrss starts at the peak of the process that forked
+        (line,) = [line for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
+        return int(line.split()[1]) / 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 def filled(shape, dtype):  # in place: the peak before is what is in use
     X = np.empty(shape, dtype)
