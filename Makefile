@@ -24,6 +24,9 @@ BUILD_CPP_TESTS = $(WITH_TOOLS) $(BIN)/cmake -S . -B $(1) -G Ninja $(2) -DTORCHG
 	-DTORCHGBDT_BUILD_TESTS=ON -DTORCHGBDT_WARNINGS_AS_ERRORS=ON >$(1).log \
 	&& $(BIN)/cmake --build $(1)
 
+# One recipe at a time, also with -j: two pip installs into one .venv would spoil each other.
+.NOTPARALLEL:
+
 .PHONY: help demo test lint format types contracts test-cpp test-python sanitize clean
 
 help: ## this list
