@@ -1,16 +1,16 @@
 // Releasing the GIL around a kernel, such that a process can end while one is running.
 #pragma once
 
-#include <nanobind/nanobind.h>
+#include <Python.h>
 
 namespace torchgbdt {
 
 // Gives up the GIL for as long as it lives.
 //
-// When an interpreter shuts down it ends every other thread that asks for the GIL, and before
-// Python 3.14 it does so by unwinding the thread's stack, which C++ answers with std::terminate. So
-// once exit has begun no thread asks any more: one that returns from a kernel waits for the process
-// to end. The thread that shuts the interpreter down goes on.
+// While an interpreter shuts down it ends every other thread that asks for the GIL. Before Python
+// 3.14 it does so by pthread_exit, which with glibc unwinds the thread's stack; C++ answers with
+// std::terminate. Here such a thread sleeps until the process ends, as all do from Python 3.14 on.
+// Until that moment, in atexit handlers too, a thread that returns from a kernel gets the GIL back.
 class ReleasedGil {
   public:
     ReleasedGil() : state_(PyEval_SaveThread()) {}
@@ -21,8 +21,5 @@ class ReleasedGil {
   private:
     PyThreadState* state_;
 };
-
-// Registers with Python's atexit what makes this hold.
-void bind_exit(nanobind::module_& module);
 
 }  // namespace torchgbdt

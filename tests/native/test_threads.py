@@ -1,12 +1,9 @@
-"""Threads of the native backend: any number, from any caller, in forked children and at exit."""
+"""Threads of the native backend: any number, from any caller, in forked children."""
 
 import multiprocessing
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from support.runs import train
@@ -71,33 +68,3 @@ def test_forking_pool_of_processes() -> None:
     expected = digest(2)
     with multiprocessing.get_context("fork").Pool(2) as pool:
         assert pool.map(digest, [1, 2, 3]) == [expected] * 3
-
-
-def test_interpreter_exits_cleanly_while_daemon_threads_train(tmp_path: Path) -> None:
-    code = (
-        "import threading\n"
-        "from support.runs import train\n"
-        "from support.scenarios import scenario\n"
-        "from torchgbdt.backends.native import NativeBackend\n"
-        "started = threading.Event()\n"
-        "def work():\n"
-        "    while True:\n"
-        f"        train(NativeBackend(3), scenario({SCENARIO!r}))\n"
-        "        started.set()\n"
-        "for _ in range(2):\n"
-        "    threading.Thread(target=work, daemon=True).start()\n"
-        "started.wait()\n"
-    )
-    path = os.pathsep.join(entry for entry in sys.path if entry)
-    for _ in range(3):
-        result = subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": path},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-        assert result.returncode == 0, result.stderr
-        assert result.stderr == ""
