@@ -79,7 +79,7 @@ def round_gradients(
     fixed_point: Int32Array,
     totals: Int64Array,
     n_threads: int,
-) -> None: ...
+) -> int: ...
 def build_histograms(
     bins: BinArray,
     n_value_bins: Int32Array,

@@ -8,7 +8,6 @@
 namespace torchgbdt {
 namespace {
 
-constexpr std::int64_t kTaskRows = 4096;
 constexpr std::int64_t kBlockRows = 256;  // a block of one feature as float64: 2 KB of stack
 
 // Thresholds of one feature.
@@ -37,12 +36,12 @@ struct Cuts {
 }  // namespace
 
 // Layout: X as it lies; bins row-major, (n_kept, n_features).
-// Grid:   one task per 4,096 rows; in it, blocks of 256 rows, feature by feature.
+// Grid:   one task per kTaskRows rows; in it, blocks of kBlockRows rows, feature by feature.
 // Writes: each task the bins of its own rows.
 void bin_features(const MatrixView& matrix, const std::int64_t* kept_rows, std::int64_t n_kept,
                   const Thresholds& thresholds, std::uint8_t* bins, int n_threads) {
     const std::int64_t n_features = matrix.n_features;
-    const Blocks tasks{n_kept, kTaskRows};
+    const Blocks tasks = row_tasks(n_kept);
     parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int) {
         std::array<double, kBlockRows> values;
         for (std::int64_t begin = tasks.begin(task); begin < tasks.end(task); begin += kBlockRows) {

@@ -102,9 +102,9 @@ std::vector<Extremes> bind_load_gradients(In<float, 2> given_gradients, In<float
     return result;
 }
 
-void bind_round_gradients(In<float, 2> gradients, std::optional<In<float, 2>> hessians,
-                          In<std::int64_t, 2> scales, Out<std::int32_t, 2> fixed_point,
-                          Out<std::int64_t, 2> totals, int n_threads) {
+std::int64_t bind_round_gradients(In<float, 2> gradients, std::optional<In<float, 2>> hessians,
+                                  In<std::int64_t, 2> scales, Out<std::int32_t, 2> fixed_point,
+                                  Out<std::int64_t, 2> totals, int n_threads) {
     const std::int64_t n_rows = length(gradients);
     const std::int64_t n_outputs = length(gradients, 1);
     const Words words = words_of(length(fixed_point, 1), n_outputs);
@@ -118,8 +118,8 @@ void bind_round_gradients(In<float, 2> gradients, std::optional<In<float, 2>> he
     require(length(totals) == n_outputs && length(totals, 1) == 2, "totals must be (n_outputs, 2)");
     check_scales(scales.data(), words);
     const ReleasedGil released;
-    round_gradients(gradients.data(), data_or_null(hessians), n_rows, words, scales.data(),
-                    fixed_point.data(), totals.data(), n_threads);
+    return round_gradients(gradients.data(), data_or_null(hessians), n_rows, words, scales.data(),
+                           fixed_point.data(), totals.data(), n_threads);
 }
 
 void bind_build_histograms(Bytes bins, In<std::int32_t, 1> n_value_bins,
@@ -254,9 +254,10 @@ void bind_training(nb::module_& module) {
     module.def("load_gradients", &bind_load_gradients, array("given_gradients"),
                array("given_hessians"), array("gradients"), array("hessians").none(), "n_threads"_a,
                "Copy gradients; return (max |g|, max h, min h, finite) per output.");
-    module.def("round_gradients", &bind_round_gradients, array("gradients"),
-               array("hessians").none(), array("scales"), array("fixed_point"), array("totals"),
-               "n_threads"_a, "Write gradients in fixed point and their totals.");
+    module.def(
+        "round_gradients", &bind_round_gradients, array("gradients"), array("hessians").none(),
+        array("scales"), array("fixed_point"), array("totals"), "n_threads"_a,
+        "Write gradients in fixed point and their totals; return how many Hessians were raised.");
     module.def("build_histograms", &bind_build_histograms, array("bins"), array("n_value_bins"),
                array("bin_offsets"), array("row_order"), array("fixed_point"), "nodes"_a,
                array("histograms"), "n_outputs"_a, "n_threads"_a,

@@ -1,4 +1,5 @@
 // Sums of rounded gradients per (node, feature, bin), and the subtraction that spares half of them.
+#include "cpu/checks.h"
 #include "cpu/kernels.h"
 #include "cpu/thread_pool.h"
 
@@ -15,7 +16,8 @@ static_assert(kPieceRows < 65536, "a packed word counts rows in 16 bits");
 
 constexpr std::int64_t kChunkRows = 1024;   // words of a chunk: 8 KB, beside the sums in L1
 constexpr std::int64_t kPrefetchRows = 16;  // how far ahead the bins of scattered rows are asked
-constexpr std::int64_t kMinRowsToSplit = 8192;  // smaller nodes are not worth two thread meetings
+constexpr std::int64_t kMinRowsToSplit = 8192;   // smaller nodes are not worth two thread meetings
+constexpr std::int64_t kWorthwhileCells = 8192;  // visits of cells that are worth waking a thread
 
 constexpr std::int64_t kBlockFeatures = 16;  // 16 features x 256 bins x 8 bytes: 32 KB of L1
 
@@ -48,13 +50,14 @@ struct Inputs {
     int n_words;
 };
 
-// The packed sums of one worker: (total_bins, n_words), all 0 between pieces.
+// The packed sums of one worker: (total_bins + kSpareBins, n_words), those of all bins 0 between
+// pieces of rows.
 class Accumulator {
   public:
     // Adds the rows row_order[begin..end-1] to the cells of a histogram.
     void add_rows(const Inputs& in, std::int64_t begin, std::int64_t end, std::int64_t* cells) {
-        const auto size = static_cast<std::size_t>(in.features.total_bins() * in.n_words);
-        packed_.resize(size);
+        n_bins_ = in.features.total_bins();
+        packed_.resize(static_cast<std::size_t>((n_bins_ + kSpareBins) * in.n_words));
         words_.resize(static_cast<std::size_t>(kChunkRows * in.n_words));
         for (std::int64_t piece = begin; piece < end; piece += kPieceRows) {
             const std::int64_t piece_end = std::min(piece + kPieceRows, end);
@@ -66,7 +69,12 @@ class Accumulator {
     }
 
   private:
+    // Any code of the last feature has a cell, so that no code needs to be looked at. Nothing that
+    // is summed into spare cells is read.
+    static constexpr std::int64_t kSpareBins = 255;
+
     void add_chunk(const Inputs& in, const RowId* rows, std::int64_t n_rows) {
+        check_row_order(rows, n_rows, in.bins.n_rows);
         for (std::int64_t i = 0; i < n_rows; ++i) {
             const std::int32_t* fixed = in.fixed_point + std::int64_t{rows[i]} * in.n_words;
             std::uint64_t* words = words_.data() + i * in.n_words;
@@ -115,8 +123,7 @@ class Accumulator {
 
     // Moves the packed sums into wide cells and leaves zeros.
     void drain(int n_words, std::int64_t* cells) {
-        const auto n_bins = static_cast<std::int64_t>(packed_.size()) / n_words;
-        for (std::int64_t bin = 0; bin < n_bins; ++bin, cells += 1 + n_words) {
+        for (std::int64_t bin = 0; bin < n_bins_; ++bin, cells += 1 + n_words) {
             std::uint64_t* packed = packed_.data() + bin * n_words;
             if (packed[0] == 0) {
                 continue;  // no rows
@@ -130,6 +137,7 @@ class Accumulator {
         }
     }
 
+    std::int64_t n_bins_ = 0;
     std::vector<std::uint64_t> packed_;
     std::vector<std::uint64_t> words_;
 };
@@ -143,7 +151,7 @@ void build_by_rows(const Inputs& in, const NodeRecord& node, std::int64_t* slot,
     const std::int64_t share = node.n_rows / (kPiecesPerThread * n_threads) + 1;
     const Blocks pieces{node.n_rows, std::min(std::max(share, kChunkRows), kPieceRows)};
     // Worker 0 sums into the slot itself.
-    std::vector<std::vector<std::int64_t>> partials(accumulators.size());
+    std::vector<std::vector<std::int64_t>> partials(worker_count(pieces.count(), n_threads));
     parallel_for(pieces.count(), n_threads, [&](std::int64_t piece, int worker) {
         partials[worker].resize(static_cast<std::size_t>(worker == 0 ? 0 : slot_size));
         std::int64_t* cells = worker == 0 ? slot : partials[worker].data();
@@ -166,8 +174,7 @@ void build_by_rows(const Inputs& in, const NodeRecord& node, std::int64_t* slot,
 
 // Layout: bins row-major; fixed_point (n_rows, n_words); slots (total_bins, 1 + n_words).
 // Grid:   large nodes one after another, their rows shared out; then small nodes, one task each.
-// Writes: each node its slot. Extra memory: per thread the packed sums and, for large nodes, a
-// slot.
+// Writes: each node its slot. Extra memory: per worker packed sums and, for large nodes, a slot.
 void build_histograms(const BinMatrix& bins, const FeatureBins& features, const Words& words,
                       const RowId* row_order, const std::int32_t* fixed_point,
                       const NodeRecord* nodes, std::int64_t n_nodes, std::int64_t* histograms,
@@ -175,7 +182,7 @@ void build_histograms(const BinMatrix& bins, const FeatureBins& features, const 
     const Inputs in{bins, features, row_order, fixed_point, words.count()};
     const std::int64_t slot_size = features.total_bins() * words.per_cell();
     std::vector<const NodeRecord*> built;
-    std::int64_t n_rows = 0;
+    std::int64_t n_rows = 0;  // of nodes that are still to be built
     for (const NodeRecord* node = nodes; node != nodes + n_nodes; ++node) {
         if (node->build) {
             built.push_back(node);
@@ -187,8 +194,10 @@ void build_histograms(const BinMatrix& bins, const FeatureBins& features, const 
         return a->n_rows > b->n_rows;
     });
 
-    const std::int64_t large = std::max(kMinRowsToSplit, n_rows / (2 * n_threads));
-    std::vector<Accumulator> accumulators(static_cast<std::size_t>(n_threads));
+    const auto n_built = static_cast<std::int64_t>(built.size());
+    const std::int64_t large = std::max(kMinRowsToSplit, n_rows / (2 * std::int64_t{n_threads}));
+    const std::int64_t most_tasks = n_rows / kChunkRows + n_built;  // pieces have kChunkRows rows
+    std::vector<Accumulator> accumulators(worker_count(most_tasks, n_threads));
     const auto slot_of = [&](const NodeRecord& node) {
         std::int64_t* slot = histograms + node.slot * slot_size;
         std::memset(slot, 0, static_cast<std::size_t>(slot_size) * sizeof *slot);
@@ -198,8 +207,12 @@ void build_histograms(const BinMatrix& bins, const FeatureBins& features, const 
     for (; n_threads > 1 && n_large < built.size() && built[n_large]->n_rows >= large; ++n_large) {
         const NodeRecord& node = *built[n_large];
         build_by_rows(in, node, slot_of(node), slot_size, accumulators);
+        n_rows -= node.n_rows;
     }
-    const auto n_small = static_cast<std::int64_t>(built.size() - n_large);
+    const std::int64_t n_small = n_built - static_cast<std::int64_t>(n_large);
+    // Each row adds to a cell per feature, and each node clears and fills its cells.
+    const std::int64_t work = n_rows * features.n_features + n_small * features.total_bins();
+    n_threads = threads_worth(work, kWorthwhileCells, n_threads);
     parallel_for(n_small, n_threads, [&](std::int64_t task, int worker) {
         const NodeRecord& node = *built[n_large + static_cast<std::size_t>(task)];
         accumulators[worker].add_rows(in, node.begin, node.begin + node.n_rows, slot_of(node));
@@ -207,7 +220,7 @@ void build_histograms(const BinMatrix& bins, const FeatureBins& features, const 
 }
 
 // Layout: slots of slot_size words.
-// Grid:   one task per 8,192 words of each node without `build`.
+// Grid:   one task per kBlockWords words of each node without `build`.
 // Writes: each task its words of the node's slot; reads the sibling's.
 void subtract_histograms(const NodeRecord* nodes, std::int64_t n_nodes, std::int64_t slot_size,
                          std::int64_t* histograms, int n_threads) {
@@ -219,8 +232,9 @@ void subtract_histograms(const NodeRecord* nodes, std::int64_t n_nodes, std::int
         }
     }
     const Blocks blocks{slot_size, kBlockWords};
-    const std::int64_t n_tasks = static_cast<std::int64_t>(derived.size()) * blocks.count();
-    parallel_for(n_tasks, n_threads, [&](std::int64_t task, int) {
+    const auto n_derived = static_cast<std::int64_t>(derived.size());
+    n_threads = threads_worth(n_derived * slot_size, kBlockWords, n_threads);
+    parallel_for(n_derived * blocks.count(), n_threads, [&](std::int64_t task, int) {
         const NodeRecord& node = *derived[static_cast<std::size_t>(task / blocks.count())];
         std::int64_t* slot = histograms + node.slot * slot_size;
         const std::int64_t* sibling = histograms + node.sibling_slot * slot_size;

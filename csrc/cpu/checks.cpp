@@ -38,6 +38,15 @@ void check_rows(const std::int64_t* rows, std::int64_t count, std::int64_t n_row
     require(inside, "kept_rows holds a row that X does not have");
 }
 
+void check_row_order(const RowId* rows, std::int64_t count, std::int64_t n_rows) {
+    const auto last = static_cast<RowId>(n_rows - 1);
+    RowId beyond = n_rows == 0 && count > 0 ? 1 : 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+        beyond |= rows[i] > last ? 1 : 0;  // in 32 bits: it vectorizes
+    }
+    require(beyond == 0, "row_order holds a row that the bins do not have");
+}
+
 void check_thresholds(const Thresholds& thresholds, std::int64_t n_features,
                       std::int64_t n_values) {
     require(thresholds.offsets[0] >= 0, "threshold offsets begin below 0");

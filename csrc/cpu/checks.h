@@ -1,5 +1,9 @@
-// Checks of everything that becomes an address: whatever Python passes, no kernel leaves its
-// buffers. Each throws std::invalid_argument that names the argument.
+// Checks of what becomes an address; each throws std::invalid_argument that says what is wrong.
+//
+// The bindings make all of them but check_row_order, which kernels make as they read row ids. With
+// the checks of trees (cpu/traversal.h) and room for any bin code (build_histograms.cpp) this
+// holds: whatever arrays Python passes, no kernel leaves them, provided that the arrays of a call
+// do not overlap and nobody else writes to them meanwhile.
 #pragma once
 
 #include "cpu/views.h"
@@ -14,6 +18,7 @@ void check_thread_count(int n_threads);
 
 // Every row lies in 0..n_rows-1.
 void check_rows(const std::int64_t* rows, std::int64_t count, std::int64_t n_rows);
+void check_row_order(const RowId* rows, std::int64_t count, std::int64_t n_rows);
 
 // Each feature has at most n_value_bins - 1 thresholds, and they lie among the n_values given.
 void check_thresholds(const Thresholds& thresholds, std::int64_t n_features, std::int64_t n_values);

@@ -1,5 +1,6 @@
 // Gradients and Hessians in float32. The definition is core.objectives.
 #include "cpu/extremes.h"
+#include "cpu/float_environment.h"
 #include "cpu/kernels.h"
 #include "cpu/thread_pool.h"
 
@@ -7,8 +8,6 @@
 
 namespace torchgbdt {
 namespace {
-
-constexpr std::int64_t kTaskRows = 4096;  // a task's gradients are still in L1 when measured
 
 // What one worker has seen of one output.
 struct Seen {
@@ -29,6 +28,7 @@ struct Seen {
 };
 
 GradientExtremes extremes_of(const std::vector<Seen>& workers, std::int64_t n_rows) {
+    const DefaultFloatEnvironment environment;
     Seen all;
     for (const Seen& seen : workers) {
         all.join(seen);
@@ -51,14 +51,14 @@ void squared_error_gradients(const ObjectiveRows& rows, std::int64_t begin, std:
 }  // namespace
 
 // Layout: predictions (n_rows, n_columns), everything else (n_rows,).
-// Grid:   one task per 4,096 rows.
+// Grid:   one task per kTaskRows rows.
 // Writes: each task the gradients and Hessians of its rows, each worker what it has seen.
 GradientExtremes compute_gradients(ObjectiveKind objective, const ObjectiveRows& rows,
                                    float* gradients, float* hessians, int n_threads) {
     (void)objective;  // one so far: squared error
     const float one = 1.0f;
-    const Blocks tasks{rows.n_rows, kTaskRows};
-    std::vector<Seen> workers(static_cast<std::size_t>(n_threads));
+    const Blocks tasks = row_tasks(rows.n_rows);
+    std::vector<Seen> workers(worker_count(tasks.count(), n_threads));
     parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int worker) {
         const std::int64_t begin = tasks.begin(task), end = tasks.end(task);
         squared_error_gradients(rows, begin, end, gradients);
@@ -76,14 +76,14 @@ GradientExtremes compute_gradients(ObjectiveKind objective, const ObjectiveRows&
 }
 
 // Layout: all arrays (n_rows, n_outputs); extremes (n_outputs,).
-// Grid:   one task per 4,096 rows.
+// Grid:   one task per kTaskRows rows.
 // Writes: each task the gradients and Hessians of its rows, each worker what it has seen.
 void load_gradients(const float* given_gradients, const float* given_hessians, std::int64_t n_rows,
                     int n_outputs, float* gradients, float* hessians, GradientExtremes* extremes,
                     int n_threads) {
-    const Blocks tasks{n_rows, kTaskRows};
-    std::vector<std::vector<Seen>> seen(static_cast<std::size_t>(n_outputs),
-                                        std::vector<Seen>(static_cast<std::size_t>(n_threads)));
+    const Blocks tasks = row_tasks(n_rows);
+    const std::vector<Seen> nothing(worker_count(tasks.count(), n_threads));
+    std::vector<std::vector<Seen>> seen(static_cast<std::size_t>(n_outputs), nothing);
     parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int worker) {
         const std::int64_t first = tasks.begin(task) * n_outputs;
         const std::int64_t end = tasks.end(task) * n_outputs;

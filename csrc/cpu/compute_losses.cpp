@@ -8,8 +8,6 @@
 namespace torchgbdt {
 namespace {
 
-constexpr std::int64_t kTaskRows = 4096;
-
 float row_loss(MetricKind metric, float residual) {
     return metric == MetricKind::squared_error ? squared_error_loss(residual)
                                                : absolute_error_loss(residual);
@@ -18,12 +16,12 @@ float row_loss(MetricKind metric, float residual) {
 }  // namespace
 
 // Layout: predictions (n_rows, n_columns), everything else (n_rows,).
-// Grid:   one task per 4,096 rows.
+// Grid:   one task per kTaskRows rows.
 // Writes: each task the losses of its rows, each worker the largest it has seen.
 LossExtremes compute_losses(MetricKind metric, const ObjectiveRows& rows, float* losses,
                             int n_threads) {
-    const Blocks tasks{rows.n_rows, kTaskRows};
-    std::vector<LargestMagnitude> workers(static_cast<std::size_t>(n_threads));
+    const Blocks tasks = row_tasks(rows.n_rows);
+    std::vector<LargestMagnitude> workers(worker_count(tasks.count(), n_threads));
     parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int worker) {
         const std::int64_t begin = tasks.begin(task), end = tasks.end(task);
         for (std::int64_t row = begin; row < end; ++row) {
@@ -42,12 +40,12 @@ LossExtremes compute_losses(MetricKind metric, const ObjectiveRows& rows, float*
 }
 
 // Layout: losses (n_rows,).
-// Grid:   one task per 4,096 rows.
+// Grid:   one task per kTaskRows rows.
 // Writes: each worker its own sum; the caller adds them.
 std::int64_t sum_losses(const float* losses, std::int64_t n_rows, std::int32_t scale,
                         int n_threads) {
-    const Blocks tasks{n_rows, kTaskRows};
-    std::vector<std::int64_t> sums(static_cast<std::size_t>(n_threads), 0);
+    const Blocks tasks = row_tasks(n_rows);
+    std::vector<std::int64_t> sums(worker_count(tasks.count(), n_threads), 0);
     parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int worker) {
         const float power = power_of_two(scale);
         std::int64_t sum = 0;

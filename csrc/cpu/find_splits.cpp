@@ -1,4 +1,5 @@
 // The best split of each node. The definition is core.splits.find_best_splits.
+#include "cpu/float_environment.h"
 #include "cpu/kernels.h"
 #include "cpu/split_gain.h"
 #include "cpu/thread_pool.h"
@@ -11,7 +12,8 @@
 namespace torchgbdt {
 namespace {
 
-constexpr std::int64_t kTaskFeatures = 16;  // 16 features of one node: about 10 microseconds
+constexpr std::int64_t kTaskFeatures = 16;      // 16 features of one node: about 10 microseconds
+constexpr std::int64_t kWorthwhileBins = 4096;  // as many as such features may have
 
 // The best candidate of some features of a node; gain 0 means none.
 struct Candidate {
@@ -210,12 +212,13 @@ void write_split(const Search& search, const NodeRecord& node, const std::int64_
 }  // namespace
 
 // Layout: slots (total_bins, words.per_cell()); sums (n_nodes, n_outputs, 2).
-// Grid:   one task per node and 16 features, then one per node that joins them in feature order.
+// Grid:   one task per node and kTaskFeatures features; one per node joins them in feature order.
 // Writes: each first task its candidate, each second task its node's split and left sums.
 void find_splits(const FeatureBins& features, const Words& words, const std::int64_t* histograms,
                  const NodeRecord* nodes, const std::int64_t* sums, std::int64_t n_nodes,
                  const SplitRules& rules, SplitRecord* splits, std::int64_t* left_sums,
                  int n_threads) {
+    const DefaultFloatEnvironment environment;  // the units below are computed outside of tasks
     Search search{features, words, rules, {}, {}};
     for (int output = 0; output < words.n_outputs; ++output) {
         const std::int64_t* scales = rules.scales + 2 * output;
@@ -227,6 +230,7 @@ void find_splits(const FeatureBins& features, const Words& words, const std::int
     std::vector<Candidate> candidates(static_cast<std::size_t>(n_nodes * groups.count()));
     const auto scan = words.n_outputs == 1 ? scan_features<1> : scan_features<0>;
 
+    n_threads = threads_worth(n_nodes * features.total_bins(), kWorthwhileBins, n_threads);
     parallel_for(n_nodes * groups.count(), n_threads, [&](std::int64_t task, int) {
         const std::int64_t node = task / groups.count();
         const std::int64_t group = task % groups.count();

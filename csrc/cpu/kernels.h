@@ -1,8 +1,9 @@
 // All native kernels. Each is stateless, works on buffers of its caller, and returns when its
 // results can be read. Results do not depend on n_threads: sums are integers, maxima have no order.
 //
-// Whatever becomes an address is validated once: trees where they are packed, bin codes where they
-// are transposed (both throw std::invalid_argument), all else by cpu/checks.h where Python enters.
+// What becomes an address is validated: trees where they are packed, row ids where they are read,
+// all else where Python enters; see cpu/checks.h. A bin code beyond its feature's codes, which
+// transpose_bins looks for, makes sums wrong and leaves no buffer.
 #pragma once
 
 #include "cpu/matrix_view.h"
@@ -44,7 +45,7 @@ struct ObjectiveRows {
     std::int64_t n_columns;
 };
 
-// Writes gradients and, unless hessians is null (all are 1 then), Hessians of one output,
+// Writes gradients and, unless hessians is null (all are 1 then), Hessians of one output;
 // (n_rows,).
 GradientExtremes compute_gradients(ObjectiveKind objective, const ObjectiveRows& rows,
                                    float* gradients, float* hessians, int n_threads);
@@ -56,10 +57,11 @@ void load_gradients(const float* given_gradients, const float* given_hessians, s
                     int n_threads);
 
 // Rounds to fixed point. scales, totals: (n_outputs, 2), gradient then Hessian. hessians is not
-// read if the Hessian is constant.
-void round_gradients(const float* gradients, const float* hessians, std::int64_t n_rows,
-                     const Words& words, const std::int64_t* scales, std::int32_t* fixed_point,
-                     std::int64_t* totals, int n_threads);
+// read if the Hessian is constant. Returns how many Hessians were raised: positive, rounded to 0,
+// and made 1.
+std::int64_t round_gradients(const float* gradients, const float* hessians, std::int64_t n_rows,
+                             const Words& words, const std::int64_t* scales,
+                             std::int32_t* fixed_point, std::int64_t* totals, int n_threads);
 
 // --- a level ------------------------------------------------------------------------------------
 
@@ -69,8 +71,7 @@ void build_histograms(const BinMatrix& bins, const FeatureBins& features, const 
                       const NodeRecord* nodes, std::int64_t n_nodes, std::int64_t* histograms,
                       int n_threads);
 
-// For nodes without `build`: histogram[slot] -= histogram[sibling_slot]; slots have slot_size
-// words.
+// For nodes without `build`: histogram[slot] -= histogram[sibling_slot], of slot_size words each.
 void subtract_histograms(const NodeRecord* nodes, std::int64_t n_nodes, std::int64_t slot_size,
                          std::int64_t* histograms, int n_threads);
 

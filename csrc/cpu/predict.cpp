@@ -32,7 +32,7 @@ void for_each_block(const ForestView& forest, const MatrixView& matrix, int n_th
     }
     const std::int64_t fitting = kBlockBytes / (std::max<std::int64_t>(n_features, 1) * 8);
     const Blocks blocks{matrix.n_rows, std::clamp<std::int64_t>(fitting, 1, kMaxBlockRows)};
-    std::vector<std::vector<double>> values(static_cast<std::size_t>(n_threads));
+    std::vector<std::vector<double>> values(worker_count(blocks.count(), n_threads));
     parallel_for(blocks.count(), n_threads, [&](std::int64_t block, int worker) {
         const std::int64_t begin = blocks.begin(block);
         const std::int64_t count = blocks.end(block) - begin;
@@ -53,7 +53,7 @@ void for_each_block(const ForestView& forest, const MatrixView& matrix, int n_th
 }  // namespace
 
 // Layout: X as it lies; sums (n_rows, n_columns).
-// Grid:   one task per block of at most 128 rows; in it, tree by tree.
+// Grid:   one task per block of at most kMaxBlockRows rows; in it, tree by tree.
 // Writes: each task the sums of its rows.
 void predict(const ForestView& forest, const MatrixView& matrix, std::int64_t n_columns,
              float* sums, int n_threads) {
@@ -66,7 +66,7 @@ void predict(const ForestView& forest, const MatrixView& matrix, std::int64_t n_
 }
 
 // Layout: X as it lies; leaves (n_rows, n_trees).
-// Grid:   one task per block of at most 128 rows; in it, tree by tree.
+// Grid:   one task per block of at most kMaxBlockRows rows; in it, tree by tree.
 // Writes: each task the leaves of its rows.
 void predict_leaves(const ForestView& forest, const MatrixView& matrix, std::int32_t* leaves,
                     int n_threads) {

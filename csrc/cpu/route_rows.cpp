@@ -1,17 +1,17 @@
 // Stable partition of each split node's rows into left and right.
 #include "cpu/bin_test.h"
+#include "cpu/checks.h"
 #include "cpu/kernels.h"
 #include "cpu/thread_pool.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 namespace torchgbdt {
 namespace {
-
-constexpr std::int64_t kBlockRows = 4096;  // right rows of a block wait on the stack: 16 KB
 
 // Writes the left rows of rows[0..n_rows-1] and then the right ones to `out`, both in their order;
 // out may be rows itself. Returns the number of left rows.
@@ -20,7 +20,7 @@ constexpr std::int64_t kBlockRows = 4096;  // right rows of a block wait on the 
 //     left  y n y n y
 std::int64_t partition_block(const std::uint8_t* column, const BinTest& test, const RowId* rows,
                              std::int64_t n_rows, RowId* out) {
-    std::array<RowId, kBlockRows> right;
+    std::array<RowId, kTaskRows> right;  // 16 KB of stack
     std::int64_t n_left = 0;
     std::int64_t n_right = 0;
     for (std::int64_t i = 0; i < n_rows; ++i) {
@@ -48,7 +48,7 @@ struct Block {
 std::vector<Block> cut_into_blocks(const NodeRecord* nodes, std::int64_t n_nodes) {
     std::vector<Block> blocks;
     for (std::int64_t node = 0; node < n_nodes; ++node) {
-        const Blocks cuts{nodes[node].n_rows, kBlockRows};
+        const Blocks cuts = row_tasks(nodes[node].n_rows);
         for (std::int64_t i = 0; i < cuts.count(); ++i) {
             Block block{};
             block.node = node;
@@ -58,6 +58,12 @@ std::vector<Block> cut_into_blocks(const NodeRecord* nodes, std::int64_t n_nodes
         }
     }
     return blocks;
+}
+
+std::int64_t count_rows(const NodeRecord* nodes, std::int64_t n_nodes) {
+    return std::accumulate(
+        nodes, nodes + n_nodes, std::int64_t{0},
+        [](std::int64_t sum, const NodeRecord& node) { return sum + node.n_rows; });
 }
 
 // Sums the blocks' counts: where each block's rows go, and how many rows of each node went left.
@@ -83,13 +89,14 @@ void copy_rows(const RowId* from, std::int64_t count, RowId* to) {
 }  // namespace
 
 // Layout: columns (n_features, n_rows); row_order, scratch (n_sampled,).
-// Grid:   one task per 4,096 rows of a node: partition into scratch; sum the counts; copy back.
+// Grid:   one task per kTaskRows rows of a node: partition into scratch; sum the counts; copy back.
 // Writes: each task first its own stretch of scratch, then its two places in row_order.
 void route_rows(const std::uint8_t* columns, std::int64_t n_rows, const std::int32_t* n_value_bins,
                 const NodeRecord* nodes, const SplitRecord* splits, std::int64_t n_nodes,
                 RowId* row_order, RowId* scratch, std::int64_t* left_rows, int n_threads) {
     std::vector<Block> blocks = cut_into_blocks(nodes, n_nodes);
     const auto n_blocks = static_cast<std::int64_t>(blocks.size());
+    n_threads = threads_worth(count_rows(nodes, n_nodes), kTaskRows, n_threads);
     const auto stays_in_place = [&](const Block& block) {
         return block.n_rows == nodes[block.node].n_rows;  // the node's only block
     };
@@ -99,6 +106,7 @@ void route_rows(const std::uint8_t* columns, std::int64_t n_rows, const std::int
         const std::uint8_t* column = columns + split.feature * n_rows;
         const BinTest test(split.split_bin, n_value_bins[split.feature], split.missing_left);
         RowId* rows = row_order + block.begin;
+        check_row_order(rows, block.n_rows, n_rows);
         RowId* out = stays_in_place(block) ? rows : scratch + block.begin;
         block.n_left = partition_block(column, test, rows, block.n_rows, out);
     });

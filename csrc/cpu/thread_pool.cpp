@@ -72,6 +72,7 @@ class ThreadPool {
 
   private:
     void open(Job& job) {
+        bool wakes_all = false;
         {
             const std::lock_guard<std::mutex> lock(mutex_);
             if (stopping_) {
@@ -80,11 +81,14 @@ class ThreadPool {
             open_.push_back(&job);
             n_wanted_ += job.n_helpers;
             grow();
+            wakes_all = job.n_helpers >= n_idle_;
         }
-        if (job.n_helpers == 1) {
-            work_available_.notify_one();
-        } else {
+        if (wakes_all) {
             work_available_.notify_all();
+            return;
+        }
+        for (int helper = 0; helper < job.n_helpers; ++helper) {
+            work_available_.notify_one();
         }
     }
 
@@ -196,15 +200,15 @@ const ProcessHooks process_hooks;
 }  // namespace
 
 void parallel_for(std::int64_t n_tasks, int n_threads, const Run& run) {
-    const std::int64_t useful = std::min<std::int64_t>(n_tasks, n_threads);
+    const std::size_t n_workers = worker_count(n_tasks, n_threads);
     const DefaultFloatEnvironment environment;
-    if (useful <= 1) {
+    if (n_workers == 1) {
         for (std::int64_t task = 0; task < n_tasks; ++task) {
             run(task, 0);
         }
         return;
     }
-    Job job(n_tasks, static_cast<int>(useful) - 1, run);
+    Job job(n_tasks, static_cast<int>(n_workers) - 1, run);
     pool().run(job);
 }
 

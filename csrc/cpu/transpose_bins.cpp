@@ -8,17 +8,16 @@
 namespace torchgbdt {
 namespace {
 
-constexpr std::int64_t kTaskRows = 4096;
 constexpr std::int64_t kTileRows = 64;  // of one feature: one cache line of the copy
 
 }  // namespace
 
 // Layout: bins (n_rows, n_features) -> columns (n_features, n_rows).
-// Grid:   one task per 4,096 rows; in it, tiles of 64 rows.
+// Grid:   one task per kTaskRows rows; in it, tiles of kTileRows rows.
 // Writes: each task its own rows of every column.
 void transpose_bins(const BinMatrix& bins, const std::int32_t* n_value_bins, std::uint8_t* columns,
                     int n_threads) {
-    const Blocks tasks{bins.n_rows, kTaskRows};
+    const Blocks tasks = row_tasks(bins.n_rows);
     parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int) {
         for (std::int64_t begin = tasks.begin(task); begin < tasks.end(task); begin += kTileRows) {
             const std::int64_t end = std::min(begin + kTileRows, tasks.end(task));

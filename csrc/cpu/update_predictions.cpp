@@ -10,19 +10,18 @@
 namespace torchgbdt {
 namespace {
 
-constexpr std::int64_t kTaskRows = 4096;
 constexpr std::int64_t kBlockRows = 256;  // rows that go down the tree together
 
 }  // namespace
 
 // Layout: bins row-major; predictions (n_rows, n_columns).
-// Grid:   one task per 4,096 rows, in row order whatever the tree's row order is.
+// Grid:   one task per kTaskRows rows, in row order whatever the tree's row order is.
 // Writes: each task the predictions of its rows.
 void update_predictions(const BinMatrix& bins, const std::int32_t* n_value_bins,
                         const TreeView& tree, std::int64_t output, std::int64_t n_columns,
                         float* predictions, int n_threads) {
     const PackedTree<BinStep> packed = pack_for_bins(tree, bins.n_features, n_value_bins);
-    const Blocks tasks{bins.n_rows, kTaskRows};
+    const Blocks tasks = row_tasks(bins.n_rows);
     parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int) {
         std::array<std::int32_t, kBlockRows> leaves;
         for (std::int64_t begin = tasks.begin(task); begin < tasks.end(task); begin += kBlockRows) {

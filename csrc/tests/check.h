@@ -10,6 +10,7 @@
 #pragma once
 
 #include <iostream>
+#include <stdexcept>
 #include <vector>
 
 namespace check {
@@ -38,6 +39,17 @@ void equal(const A& a, const B& b, const char* text, const char* file, int line)
     ++failures;
     std::cerr.precision(17);
     std::cerr << file << ":" << line << ": " << text << ": " << +a << " != " << +b << "\n";
+}
+
+// Whether a call throws std::invalid_argument.
+template <typename Call>
+bool refused(const Call& call) {
+    try {
+        call();
+    } catch (const std::invalid_argument&) {
+        return true;
+    }
+    return false;
 }
 
 inline int run_all() {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace torchgbdt_tests {
@@ -33,6 +34,14 @@ class Random {
   private:
     std::uint64_t state_;
 };
+
+inline std::vector<float> random_floats(Random& random, std::int64_t count) {
+    std::vector<float> result;
+    for (std::int64_t i = 0; i < count; ++i) {
+        result.push_back(random.number());
+    }
+    return result;
+}
 
 // Quantized rows. About one row in six is missing, where the feature has missing rows at all.
 struct BinnedData {
@@ -150,5 +159,15 @@ struct RandomTree {
     std::vector<std::uint8_t> flags;
     std::vector<float> value;
 };
+
+// The leaf that a row reaches, one step after the other.
+inline std::int32_t leaf_of(const TreeView& tree,
+                            const std::function<bool(std::int32_t)>& goes_left) {
+    std::int32_t node = 0;
+    while (!tree.is_leaf(node)) {
+        node = tree.left[node] + (goes_left(node) ? 0 : 1);
+    }
+    return node;
+}
 
 }  // namespace torchgbdt_tests

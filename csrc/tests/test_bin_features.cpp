@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <stdexcept>
 #include <vector>
 
 using namespace torchgbdt_tests;
@@ -113,36 +112,6 @@ TEST(infinities_are_values_and_255_thresholds_fit) {
     bin_features(matrix, nullptr, 7, {cuts.data(), offsets.data(), n_value_bins.data()},
                  bins.data(), 1);
     CHECK(bins == (std::vector<std::uint8_t>{0, 254, 0, 0, 253, 254, 255}));
-}
-
-TEST(transpose_bins_copies_every_code) {
-    Random random(5);
-    for (const int n_threads : kThreadCounts) {
-        const BinnedData data(random, random.between(0, 9000), random.between(1, 9), 255);
-        std::vector<std::uint8_t> columns(data.codes.size());
-        transpose_bins(data.matrix(), data.n_value_bins.data(), columns.data(), n_threads);
-        bool equal = true;
-        for (std::int64_t row = 0; row < data.n_rows; ++row) {
-            for (std::int64_t feature = 0; feature < data.n_features; ++feature) {
-                equal &= columns[feature * data.n_rows + row] == data.code(row, feature);
-            }
-        }
-        CHECK(equal);
-    }
-}
-
-TEST(a_code_beyond_the_missing_code_is_found) {
-    Random random(6);
-    BinnedData data(random, 5000, 3, 7);
-    data.codes[3 * 4999 + 1] = static_cast<std::uint8_t>(data.n_value_bins[1] + 1);
-    std::vector<std::uint8_t> columns(data.codes.size());
-    bool thrown = false;
-    try {
-        transpose_bins(data.matrix(), data.n_value_bins.data(), columns.data(), 2);
-    } catch (const std::invalid_argument&) {
-        thrown = true;
-    }
-    CHECK(thrown);
 }
 
 TEST_MAIN()

@@ -2,6 +2,8 @@
 #include "tests/check.h"
 #include "tests/random_data.h"
 
+#include <algorithm>
+#include <limits>
 #include <vector>
 
 using namespace torchgbdt_tests;
@@ -116,6 +118,35 @@ TEST(many_small_nodes_beside_a_large_one) {
     const std::vector<std::int64_t> expected = work.expected();
     for (const int n_threads : kThreadCounts) {
         CHECK(work.built(n_threads) == expected);
+    }
+}
+
+TEST(there_may_be_far_more_threads_than_tasks) {
+    Random random(24);
+    const Workload work(random, 2000, 3, 16, Words{1, true}, 3);
+    CHECK(work.built(std::numeric_limits<int>::max()) == work.expected());
+}
+
+TEST(a_row_that_the_bins_do_not_have_is_refused) {
+    Random random(25);
+    for (const std::int64_t n_rows : {1, 3000, 20000}) {  // one node, small or shared out
+        for (const int n_threads : kThreadCounts) {
+            Workload work(random, n_rows, 3, 16, Words{1, true}, 1);
+            work.rows[random.between(0, n_rows - 1)] = static_cast<RowId>(n_rows);
+            CHECK(check::refused([&] { work.built(n_threads); }));
+        }
+    }
+}
+
+// What it writes outside a buffer only the address sanitizer sees.
+TEST(a_code_that_its_feature_does_not_have_leaves_no_buffer) {
+    Random random(26);
+    for (const Words& words : {Words{1, true}, Words{1, false}, Words{3, false}}) {
+        Workload work(random, 20000, 3, 16, words, 1);
+        std::fill(work.data.codes.begin(), work.data.codes.end(), 255);
+        for (const int n_threads : kThreadCounts) {
+            work.built(n_threads);
+        }
     }
 }
 

@@ -1,22 +1,12 @@
 #include "cpu/checks.h"
 #include "tests/check.h"
 
-#include <functional>
-#include <stdexcept>
 #include <vector>
 
 using namespace torchgbdt;
+using check::refused;
 
 namespace {
-
-bool refused(const std::function<void()>& call) {
-    try {
-        call();
-    } catch (const std::invalid_argument&) {
-        return true;
-    }
-    return false;
-}
 
 NodeRecord node(std::int64_t begin, std::int64_t n_rows, std::int32_t slot,
                 std::int32_t sibling_slot, bool build) {
@@ -36,6 +26,21 @@ TEST(rows_outside_the_matrix_are_refused) {
     CHECK(!refused([&] { check_rows(good.data(), 2, 5); }));
     CHECK(refused([&] { check_rows(beyond.data(), 2, 5); }));
     CHECK(refused([&] { check_rows(negative.data(), 2, 5); }));
+}
+
+TEST(row_ids_that_the_bins_do_not_have_are_refused) {
+    const std::vector<RowId> rows{0, 4, 2, 0xffffffffu, 3, 5};
+    const auto is_refused = [&](std::int64_t first, std::int64_t count, std::int64_t n_rows) {
+        return refused([&] { check_row_order(rows.data() + first, count, n_rows); });
+    };
+    CHECK(!is_refused(0, 3, 5));
+    CHECK(is_refused(0, 3, 4));
+    CHECK(is_refused(0, 4, 6));
+    CHECK(is_refused(4, 2, 5));
+    CHECK(!is_refused(0, 6, std::int64_t{1} << 32));  // as many rows as there are row ids
+    CHECK(is_refused(0, 6, (std::int64_t{1} << 32) - 1));
+    CHECK(!is_refused(0, 0, 0));
+    CHECK(is_refused(0, 1, 0));
 }
 
 TEST(nodes_outside_the_row_order_are_refused) {

@@ -8,18 +8,6 @@
 
 using namespace torchgbdt_tests;
 
-namespace {
-
-std::vector<float> random_floats(Random& random, std::int64_t count) {
-    std::vector<float> result;
-    for (std::int64_t i = 0; i < count; ++i) {
-        result.push_back(random.number());
-    }
-    return result;
-}
-
-}  // namespace
-
 TEST(squared_error_is_weight_times_residual) {
     Random random(7);
     for (const int n_threads : kThreadCounts) {
@@ -103,47 +91,6 @@ TEST(loaded_gradients_are_flushed_and_measured_per_output) {
     CHECK_EQUAL(extremes[0].smallest_hessian, 0.0f);
     CHECK_EQUAL(extremes[1].largest_gradient, 5.0f);
     CHECK_EQUAL(extremes[1].smallest_hessian, -1.0f);
-}
-
-TEST(rounded_gradients_and_totals_equal_a_plain_loop) {
-    Random random(8);
-    for (int round = 0; round < 24; ++round) {
-        const Words words{1 + round % 3, round % 2 == 0};
-        const std::int64_t n_rows = random.between(0, 40000);
-        const std::vector<float> gradients = random_floats(random, n_rows * words.n_outputs);
-        std::vector<float> hessians = random_floats(random, n_rows * words.n_outputs);
-        std::vector<std::int64_t> scales, totals(2 * words.n_outputs, -1), expected(totals);
-        for (int output = 0; output < words.n_outputs; ++output) {
-            scales.push_back(random.between(-5, 26));
-            scales.push_back(random.between(-5, 25));
-            expected[2 * output] = 0;
-            expected[2 * output + 1] =
-                words.constant_hessian ? n_rows * words.hessian_unit(scales.back()) : 0;
-        }
-        std::vector<std::int32_t> fixed(n_rows * words.count());
-        bool equal = true;
-        for (float& hessian : hessians) {
-            hessian = std::fabs(hessian);
-        }
-        round_gradients(gradients.data(), words.constant_hessian ? nullptr : hessians.data(),
-                        n_rows, words, scales.data(), fixed.data(), totals.data(),
-                        kThreadCounts[round % 4]);
-        for (std::int64_t i = 0; i < n_rows * words.n_outputs; ++i) {
-            const int output = static_cast<int>(i % words.n_outputs);
-            const std::int32_t* row = fixed.data() + i / words.n_outputs * words.count();
-            const double g = std::nearbyint(std::ldexp(gradients[i], int(scales[2 * output])));
-            const double h = std::nearbyint(std::ldexp(hessians[i], int(scales[2 * output + 1])));
-            equal &= row[words.gradient(output)] == g;
-            expected[2 * output] += static_cast<std::int64_t>(g);
-            if (!words.constant_hessian) {
-                const double at_least_one = hessians[i] > 0.0f ? std::max(h, 1.0) : h;
-                equal &= row[words.hessian(output)] == at_least_one;
-                expected[2 * output + 1] += static_cast<std::int64_t>(at_least_one);
-            }
-        }
-        CHECK(equal);
-        CHECK(totals == expected);
-    }
 }
 
 TEST_MAIN()

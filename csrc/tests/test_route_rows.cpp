@@ -64,4 +64,21 @@ TEST(nodes_of_many_blocks_are_partitioned_across_blocks) {
     }
 }
 
+TEST(a_row_that_the_bins_do_not_have_is_refused) {
+    Random random(27);
+    const BinnedData data(random, 10000, 1, 9);
+    const SplitRecord split = random_split(random, data);
+    for (const std::int64_t n_rows : {std::int64_t{1}, std::int64_t{4096}, data.n_rows}) {
+        std::vector<RowId> rows = shuffled_rows(random, data.n_rows), scratch(rows.size());
+        rows[n_rows - 1] = 10000;
+        NodeRecord node{};
+        node.n_rows = n_rows;
+        std::int64_t left_rows = 0;
+        CHECK(check::refused([&] {  // the only column is the bins as they are
+            route_rows(data.codes.data(), data.n_rows, data.n_value_bins.data(), &node, &split, 1,
+                       rows.data(), scratch.data(), &left_rows, 2);
+        }));
+    }
+}
+
 TEST_MAIN()

@@ -2,6 +2,8 @@
 #include "tests/check.h"
 
 #include <atomic>
+#include <chrono>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -99,6 +101,37 @@ TEST(several_threads_may_call_at_once) {
         caller.join();
     }
     CHECK_EQUAL(failures.load(), 0);
+}
+
+TEST(helpers_are_woken_although_more_of_them_are_idle) {
+    parallel_for(100, 9, [](std::int64_t, int) {});
+    for (const int n_threads : {2, 4, 9}) {
+        std::atomic<int> n_there{0}, n_alone{0};
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        parallel_for(n_threads, n_threads, [&](std::int64_t, int) {
+            ++n_there;  // each task waits until all of them are under way
+            while (n_there < n_threads && std::chrono::steady_clock::now() < end) {
+                std::this_thread::yield();
+            }
+            n_alone += n_there < n_threads ? 1 : 0;
+        });
+        CHECK_EQUAL(n_alone.load(), 0);
+    }
+}
+
+TEST(there_are_no_more_workers_than_threads_or_tasks) {
+    const int most = std::numeric_limits<int>::max();
+    CHECK_EQUAL(worker_count(0, 4), 1u);
+    CHECK_EQUAL(worker_count(3, 4), 3u);
+    CHECK_EQUAL(worker_count(5, 4), 4u);
+    CHECK_EQUAL(worker_count(std::int64_t{1} << 40, most), static_cast<std::size_t>(most));
+}
+
+TEST(a_thread_is_worth_a_share_of_the_work) {
+    CHECK_EQUAL(threads_worth(0, 100, 8), 1);
+    CHECK_EQUAL(threads_worth(99, 100, 8), 1);
+    CHECK_EQUAL(threads_worth(250, 100, 8), 3);
+    CHECK_EQUAL(threads_worth(std::int64_t{1} << 40, 100, 8), 8);
 }
 
 TEST(blocks_cover_the_range_without_overlap) {

@@ -12,7 +12,6 @@ import numpy as np
 from torchgbdt import _native
 from torchgbdt.backends.native_run import Losses, NativeRun
 from torchgbdt.core.arrays import (
-    GRADIENT_DTYPE,
     SUM_DTYPE,
     BinArray,
     Float32Array,
@@ -158,7 +157,7 @@ class NativeBackend(ComputeBackend):
         run = self.run
         run.check_scales(scales)
         totals = np.zeros((run.settings.tree_outputs, 2), SUM_DTYPE)
-        _native.round_gradients(
+        run.raised_hessians += _native.round_gradients(
             run.gradients, run.hessians, scales, run.fixed_point, totals, self._n_threads
         )
         run.scales = scales
@@ -260,7 +259,8 @@ class NativeBackend(ComputeBackend):
     def compute_losses(self, metric: Metric, dataset: int) -> tuple[float, bool]:
         """See ComputeBackend."""
         run, data = self.run, self.run.datasets[dataset]
-        losses = np.empty(data.n_rows, GRADIENT_DTYPE)
+        losses = run.loss_buffer[: data.n_rows]
+        run.losses = None
         largest, finite = _native.compute_losses(
             int(metric.kind),
             run.predictions[dataset],
@@ -315,6 +315,11 @@ class NativeBackend(ComputeBackend):
             "n_threads": self._n_threads,
             "native_version": _native.version(),
             "numpy": np.__version__,
+            "launches": 0,
+            "synchronizations": 0,
+            "bytes_to_host": 0,
+            "peak_memory_bytes": 0,
+            "raised_hessians": 0,
         }
         return facts if self._run is None else facts | self._run.diagnostics()
 

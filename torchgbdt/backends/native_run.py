@@ -48,6 +48,8 @@ class NativeRun:
     fixed_point : int32, (n_rows, n_words), what a row adds to a histogram cell.
     histograms : int64, (n_slots, total_bins, 1 + n_words).
     row_order, scratch : uint32, (n_rows,).
+    loss_buffer : float32, as many as the largest data set has rows.
+    raised_hessians : positive Hessians that rounded to 0 and were made 1, over all trees so far.
     """
 
     def __init__(self, datasets: list[RunRows], settings: RunSettings) -> None:
@@ -73,7 +75,11 @@ class NativeRun:
             np.zeros((data.n_rows, n_columns), GRADIENT_DTYPE) for data in self.datasets
         ]
         self.scales: Int64Array = np.zeros((outputs, 2), np.int64)
+        self.loss_buffer: Float32Array = np.empty(
+            max(data.n_rows for data in self.datasets), GRADIENT_DTYPE
+        )
         self.losses: Losses | None = None
+        self.raised_hessians = 0
         self._extremes: GradientExtremes | None = None
 
     def keep_extremes(self, extremes: list[tuple[float, float, float, bool]]) -> GradientExtremes:
@@ -104,10 +110,18 @@ class NativeRun:
         one = np.ones(1, GRADIENT_DTYPE)
         return np.concatenate([round_hessians(one, scale) for scale in self.scales[:, 1].tolist()])
 
+    def n_bytes(self) -> int:
+        """Bytes of the bins and of all buffers above; they are there from the start to the end."""
+        buffers = [value for value in vars(self).values() if isinstance(value, np.ndarray)]
+        buffers += [*self.predictions, *(data.bins for data in self.datasets)]
+        return sum(buffer.nbytes for buffer in buffers)
+
     def diagnostics(self) -> dict[str, Any]:
-        """Bytes of the large buffers."""
+        """Counters of the run, and the bytes of its large buffers."""
         return {
             "constant_hessian": self.hessians is None,
+            "raised_hessians": self.raised_hessians,
+            "peak_memory_bytes": self.n_bytes(),
             "bytes": {
                 "bins": sum(data.bins.nbytes for data in self.datasets) + self.columns.nbytes,
                 "histograms": self.histograms.nbytes,
