@@ -52,6 +52,7 @@ _FRAME_ARRAYS: dict[str, type[np.generic]] = {
     "tree_offsets": np.int64,
     "category_sets": np.uint64,
 }
+_MATRICES = {"category_sets", "nodes.value"}
 _ARRAYS = {**_FRAME_ARRAYS, **{f"nodes.{name}": dtype for name, dtype in NODE_ARRAYS.items()}}
 
 
@@ -127,6 +128,10 @@ def _build(metadata: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> Model
     native = {name: np.array(array, dtype=_ARRAYS[name]) for name, array in arrays.items()}
     nodes = Tree(**{name: native[f"nodes.{name}"] for name in NODE_ARRAYS})
     forest = Forest(native["tree_offsets"], nodes, native["category_sets"])
+    n_outputs = OBJECTIVES[metadata["objective"]].n_outputs
+    _require(
+        native["baseline"].size == n_outputs, f"it needs {n_outputs} baseline(s) for its objective"
+    )
     names = metadata["feature_names"]
     model = check_model(
         Model(
@@ -214,7 +219,9 @@ def _check_arrays(header: Mapping[str, Any], data_size: int) -> None:
         _require(entry.get("dtype") == expected, f"{name} does not have dtype {expected}")
         shape = entry.get("shape")
         _require(
-            isinstance(shape, list) and all(_is_integer(size, 0, data_size) for size in shape),
+            isinstance(shape, list)
+            and len(shape) == (2 if name in _MATRICES else 1)
+            and all(_is_integer(size, 0, data_size) for size in shape),
             f"{name} has no valid shape",
         )
         n_bytes += math.prod(shape) * np.dtype(dtype).itemsize
@@ -243,6 +250,8 @@ def _read_metadata(header: Mapping[str, Any]) -> dict[str, Any]:
         _require(check(metadata[name]), f"its {name} is not valid")
     objective = OBJECTIVES[metadata["objective"]]
     _require(metadata["link"] == objective.link, "its link is not that of its objective")
+    same_rounds = metadata["trees_per_round"] == objective.trees_per_round
+    _require(same_rounds, "its trees_per_round is not that of its objective")
     return dict(metadata)
 
 

@@ -186,7 +186,10 @@ def test_baseline_is_any_float_within_float32(value: Any) -> None:
 @pytest.mark.parametrize("value", [np.nextafter(LARGEST_FLOAT32, INF), -1e39, 1e308])
 def test_baseline_beyond_float32_is_refused(value: float) -> None:
     message = refusal("baseline", value)
-    assert message == f"baseline must lie within float32, +-3.4028235e+38; found {value!r}."
+    assert message == (
+        "baseline must be None (fitted) or a number within float32, +-3.4028235e+38; "
+        f"found {value!r}."
+    )
 
 
 @pytest.mark.parametrize(
@@ -195,7 +198,7 @@ def test_baseline_beyond_float32_is_refused(value: float) -> None:
 )
 def test_baseline_refuses_what_is_no_finite_number(name: str, value: Any) -> None:
     message = refusal(name, value)
-    assert message.startswith("baseline must be a finite number")
+    assert message.startswith("baseline must be None (fitted) or a number")
     assert message.endswith(f"; found {value!r}.")
 
 

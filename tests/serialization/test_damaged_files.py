@@ -84,7 +84,7 @@ BAD_METADATA: list[tuple[str, Any, str]] = [
     ("n_features", 4, "feature_names has a wrong length"),
     ("n_features", 1, "a feature is out of range"),
     ("trees_per_round", 0, "trees_per_round is not valid"),
-    ("trees_per_round", 3, "trees_per_round does not fit"),
+    ("trees_per_round", 3, "trees_per_round is not that of its objective"),
     ("feature_names", ["a", "b"], "feature_names has a wrong length"),
     ("feature_names", ["a", "b", "a"], "feature_names repeats a name"),
     ("feature_names", ["a", "b", 3], "feature_names is not valid"),
@@ -231,8 +231,8 @@ BAD_ARRAYS: dict[str, tuple[bytes, str]] = {
     "NaN baseline": (changed("baseline", 0, np.nan), "the baseline is not finite"),
     "infinite baseline": (changed("baseline", 0, -np.inf), "the baseline is not finite"),
     "baseline beyond float32": (changed("baseline", 0, 1e39), "the baseline is not finite"),
-    "two baselines": (with_array(VALID, "baseline", np.zeros(2)), "do not match the outputs"),
-    "no baseline": (with_array(VALID, "baseline", np.zeros(0)), "the baseline has no outputs"),
+    "two baselines": (with_array(VALID, "baseline", np.zeros(2)), "it needs 1 baseline"),
+    "no baseline": (with_array(VALID, "baseline", np.zeros(0)), "it needs 1 baseline"),
     "flat values": (
         with_array(VALID, "nodes.value", array_of(VALID, "nodes.value")[:, 0]),
         "invalid",
@@ -247,7 +247,7 @@ BAD_ARRAYS: dict[str, tuple[bytes, str]] = {
     ),
     "square gains": (
         with_array(VALID, "nodes.gain", np.ones((len(NODES["gain"]), 1))),
-        "gain has 2 axes",
+        "nodes.gain has no valid shape",
     ),
     "no offsets": (with_array(VALID, "tree_offsets", np.zeros(0, np.int64)), "bad tree offsets"),
     "category masks": (
@@ -269,3 +269,10 @@ BAD_ARRAYS: dict[str, tuple[bytes, str]] = {
 def test_bad_array_is_refused(what: str) -> None:
     data, message = BAD_ARRAYS[what]
     refused(data, message)
+
+
+@pytest.mark.parametrize("n_axes", [0, 2, 2_000, 500_000])
+def test_a_shape_of_many_axes_is_refused_before_it_is_multiplied(n_axes: int) -> None:
+    # Sizes that are each possible and whose product would have thousands of digits.
+    data = lie(lambda entries: entries["baseline"].update(shape=[100] * n_axes))
+    refused(data, "baseline has no valid shape")

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -107,3 +108,19 @@ def test_default_device_is_not_where_training_runs() -> None:
         trainer = tg.Trainer(**QUICK)
         trainer.fit(X, Y)
     assert trainer.diagnostics()["device"] == "cpu"
+
+
+def test_digests_and_files_do_not_depend_on_flushing(tmp_path: Path) -> None:
+    # Thresholds between subnormal float64 values: computing with them would flush them.
+    column = np.arange(40.0)[:, None] * 1e-310
+    model = tg.train(column, np.arange(40.0), n_estimators=3, min_samples_leaf=1)
+    digest = model.digest()
+    torch.set_flush_denormal(True)
+    try:
+        assert model.digest() == digest
+        model.save(tmp_path / "flushed")
+        assert tg.load(tmp_path / "flushed").digest() == digest
+    finally:
+        torch.set_flush_denormal(False)
+    model.save(tmp_path / "plain")
+    assert (tmp_path / "plain").read_bytes() == (tmp_path / "flushed").read_bytes()

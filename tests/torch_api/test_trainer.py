@@ -1,8 +1,10 @@
 """tg.Trainer.fit and tg.train: models, states, history; and what is left when training fails."""
 
 import contextlib
+import copy
 import gc
 import inspect
+import pickle
 import statistics
 import threading
 import weakref
@@ -277,3 +279,13 @@ def test_constant_and_missing_columns() -> None:
     columns = np.stack([np.full(50, 7.0), np.full(50, np.nan)], axis=1)
     model = tg.train(columns, np.arange(50), **QUICK)
     assert model.predict(columns).tolist() == [24.5] * 50  # the mean of 0..49
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
+def test_a_trainer_can_be_copied_and_pickled(copied: Any) -> None:
+    trainer = tg.Trainer(**QUICK)
+    model = trainer.fit(X, Y)
+    other = copied(trainer)
+    assert other.model.digest() == model.digest()
+    assert other.state is tg.TrainerState.COMPLETED
+    assert other.fit(X, Y).digest() == model.digest()

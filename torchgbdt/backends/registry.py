@@ -28,7 +28,8 @@ def _make_cpu(n_threads: int) -> ComputeBackend:
     except ImportError as error:
         raise BackendUnavailableError(
             f"backend 'cpu' cannot run here: its compiled module does not load ({error}). "
-            f"Reinstall torchgbdt, or pass backend='oracle' (slow)."
+            f"If this is the source folder of an installed torchgbdt, run elsewhere; otherwise "
+            f"reinstall torchgbdt, or pass backend='oracle' (slow)."
         ) from error
     return NativeBackend(n_threads)
 

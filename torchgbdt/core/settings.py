@@ -160,10 +160,12 @@ def _check_random_state(value: Any) -> int:
 
 
 def _check_baseline(value: Any) -> float:
-    baseline = check_float("baseline", value, -math.inf)
-    if abs(baseline) > LARGEST_FLOAT32:
+    is_real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    baseline = _as_float(value) if is_real else math.nan
+    if not abs(baseline) <= LARGEST_FLOAT32:
         raise InvalidParameterError(
-            f"baseline must lie within float32, +-{LARGEST_FLOAT32:.8g}; found {value!r}."
+            f"baseline must be None (fitted) or a number within float32, "
+            f"+-{LARGEST_FLOAT32:.8g}; found {value!r}."
         )
     return baseline
 

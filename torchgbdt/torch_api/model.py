@@ -44,7 +44,8 @@ class Model:
         raise AttributeError(f"a Model is immutable; {name} cannot be deleted.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _from_bytes, (serialization.model_to_bytes(self._core),)
+        with ieee_arithmetic():
+            return _from_bytes, (serialization.model_to_bytes(self._core),)
 
     def __repr__(self) -> str:
         return (
@@ -109,15 +110,18 @@ class Model:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a safetensors file; a crash at any moment leaves the old file or the new one."""
-        serialization.save_model(self._core, path)
+        with ieee_arithmetic():
+            serialization.save_model(self._core, path)
 
     def digest(self) -> str:
         """Hex SHA-256 of everything that decides a prediction: equal digests, same model."""
-        return self._core.digest()
+        with ieee_arithmetic():
+            return self._core.digest()
 
     def structure_digest(self) -> str:
         """Like ``digest`` without thresholds: equal where only the scale of features differs."""
-        return self._core.structure_digest()
+        with ieee_arithmetic():
+            return self._core.structure_digest()
 
     # --- facts -------------------------------------------------------------------------------
 
@@ -222,12 +226,14 @@ def load(path: str | os.PathLike[str]) -> Model:
     FileNotFoundError : there is no such file.
     ModelFormatError : it is no model file, is damaged, or was written by a newer torchgbdt.
     """
-    return Model(serialization.load_model(path))
+    with ieee_arithmetic():
+        return Model(serialization.load_model(path))
 
 
 def _from_bytes(data: bytes) -> Model:
     """Unpickle: a pickled model holds the bytes of its file."""
-    return Model(serialization.model_from_bytes(data))
+    with ieee_arithmetic():
+        return Model(serialization.model_from_bytes(data))
 
 
 def _read_margins(base_margin: Any, features: Features) -> Float32Array | None:

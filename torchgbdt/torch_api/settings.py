@@ -24,6 +24,34 @@ _FIT_ARGUMENTS = (
 )
 
 
+# What the same thing is called elsewhere, or what to do instead; asked before similar spellings.
+_ELSEWHERE = {
+    **dict.fromkeys(("eta", "lr"), "use learning_rate"),
+    **dict.fromkeys(
+        ("num_boost_round", "num_iterations", "max_iter", "n_rounds"), "use n_estimators"
+    ),
+    **dict.fromkeys(("n_jobs", "nthread", "num_threads"), "use n_threads"),
+    **dict.fromkeys(("seed", "random_seed"), "use random_state"),
+    **dict.fromkeys(("min_split_gain", "min_split_loss", "min_gain_to_split"), "use gamma"),
+    **dict.fromkeys(("lambda_l2", "l2_regularization", "l2_leaf_reg"), "use reg_lambda"),
+    **dict.fromkeys(("reg_alpha", "lambda_l1", "alpha"), "L1 regularization is not built yet"),
+    **dict.fromkeys(("min_child_samples", "min_data_in_leaf"), "use min_samples_leaf"),
+    **dict.fromkeys(("num_leaves", "max_leaf_nodes"), "max_leaves is not built yet"),
+    **dict.fromkeys(("base_score", "init_score"), "use baseline, or base_margin in fit"),
+    **dict.fromkeys(("loss", "criterion"), "use objective"),
+    **dict.fromkeys(("metric", "metrics"), "use eval_metric"),
+    **dict.fromkeys(
+        ("early_stopping_rounds", "early_stopping", "n_iter_no_change"),
+        "use callbacks=[tg.callbacks.EarlyStopping(patience=...)]",
+    ),
+    **dict.fromkeys(
+        ("verbose", "verbosity", "verbose_eval"), "use callbacks=[tg.callbacks.ProgressBar()]"
+    ),
+    "missing": "missing values are nan",
+    **dict.fromkeys(("feature_names", "categorical_features"), "it belongs to tg.Dataset"),
+}
+
+
 class SettingsArguments(TypedDict, total=False):
     """Keyword arguments of ``Trainer`` and ``train``; see ``core.settings.TrainerSettings``."""
 
@@ -73,6 +101,8 @@ def make_settings(given: Mapping[str, Any]) -> TrainerSettings:
 def _unknown(name: str, known: list[str]) -> str:
     if name in _FIT_ARGUMENTS:
         return f"{name} is data, not a setting; pass it to fit."
+    if name in _ELSEWHERE:
+        return f"{name!r} is not a setting; {_ELSEWHERE[name]}."
     nearest = difflib.get_close_matches(name, [*known, "callbacks"], n=1)
     hint = f"did you mean {nearest[0]!r}?" if nearest else f"there are {', '.join(known)}."
     return f"{name!r} is not a setting; {hint}"

@@ -5,7 +5,7 @@
 Nothing here computes: this is where torch meets the core.
 """
 
-import threading
+import os
 from collections.abc import Sequence
 from typing import Any, Unpack
 
@@ -50,7 +50,7 @@ class Trainer:
     ) -> None:
         self._settings = make_settings(settings)
         self._callbacks = check_callbacks(callbacks)
-        self._in_fit = threading.Lock()
+        self._claims: dict[int, object] = {}  # process id -> token of the fit in progress
         self._session: TrainingSession | None = None
         self._state = TrainerState.CREATED
         self._history: History = {}
@@ -94,26 +94,32 @@ class Trainer:
         given = FitArguments(
             X, y, sample_weight, eval_set, eval_sample_weight, base_margin, eval_base_margin
         )
-        if not self._in_fit.acquire(blocking=False):
-            raise StateError("this trainer is training already; use a second Trainer meanwhile.")
+        claim, process = object(), os.getpid()
         try:
+            # A claim, and no lock: an interrupt at any point leaves nothing that stays locked.
+            if self._claims.setdefault(process, claim) is not claim:
+                raise StateError(
+                    "this trainer is training already; use a second Trainer meanwhile."
+                )
             return self._fit(given)
         finally:
-            self._in_fit.release()
+            if self._claims.get(process) is claim:
+                del self._claims[process]
 
     def _fit(self, given: FitArguments) -> Model:
         self._state, self._history, self._copies = TrainerState.CREATED, {}, {}
         self._diagnostics = {"seconds": {}}
+        previous = self._model
         try:
             with close_all(self._callbacks), ieee_arithmetic():
                 model = self._run(given)
+            self._keep_report()
+            self._model = model
+            return model
         except BaseException:
             self._keep_report()
-            self._state = TrainerState.FAILED
+            self._state, self._model = TrainerState.FAILED, previous
             raise
-        self._keep_report()
-        self._model = model
-        return model
 
     def _run(self, given: FitArguments) -> Model:
         read = read_fit_arguments(given)
@@ -159,6 +165,10 @@ class Trainer:
         session = self._session
         facts = self._diagnostics if session is None else session.diagnostics()
         return {**facts, "state": self.state.value, "copied_from": dict(self._copies)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: everything but a run in progress."""
+        return {**vars(self), "_claims": {}, "_session": None}
 
     def __repr__(self) -> str:
         objective, n_estimators = self._settings.objective, self._settings.n_estimators
