@@ -6,6 +6,7 @@ Nothing here computes: this is where torch meets the core.
 """
 
 import os
+import threading
 from collections.abc import Sequence
 from typing import Any, Unpack
 
@@ -50,7 +51,7 @@ class Trainer:
     ) -> None:
         self._settings = make_settings(settings)
         self._callbacks = check_callbacks(callbacks)
-        self._claims: dict[int, object] = {}  # process id -> token of the fit in progress
+        self._in_fit: dict[int, threading.Lock] = {}  # by process: a fork copies held locks
         self._session: TrainingSession | None = None
         self._state = TrainerState.CREATED
         self._history: History = {}
@@ -94,17 +95,12 @@ class Trainer:
         given = FitArguments(
             X, y, sample_weight, eval_set, eval_sample_weight, base_margin, eval_base_margin
         )
-        claim, process = object(), os.getpid()
-        try:
-            # A claim, and no lock: an interrupt at any point leaves nothing that stays locked.
-            if self._claims.setdefault(process, claim) is not claim:
-                raise StateError(
-                    "this trainer is training already; use a second Trainer meanwhile."
-                )
+        in_fit = self._in_fit.setdefault(os.getpid(), threading.Lock())
+        if in_fit.locked():
+            raise StateError("this trainer is training already; use a second Trainer meanwhile.")
+        # Only `with` on a lock is safe from an interrupt between taking it and giving it back.
+        with in_fit:
             return self._fit(given)
-        finally:
-            if self._claims.get(process) is claim:
-                del self._claims[process]
 
     def _fit(self, given: FitArguments) -> Model:
         self._state, self._history, self._copies = TrainerState.CREATED, {}, {}
@@ -168,7 +164,7 @@ class Trainer:
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: everything but a run in progress."""
-        return {**vars(self), "_claims": {}, "_session": None}
+        return {**vars(self), "_in_fit": {}, "_session": None}
 
     def __repr__(self) -> str:
         objective, n_estimators = self._settings.objective, self._settings.n_estimators
