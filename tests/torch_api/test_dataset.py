@@ -1,6 +1,8 @@
 """tg.Dataset: binned once, used often, and the owner of all binning settings."""
 
 import pickle
+import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -193,3 +195,29 @@ def test_pickled_dataset_trains_the_same_model() -> None:
     data = tg.Dataset(*regression())
     restored = pickle.loads(pickle.dumps(data))
     assert tg.train(restored, **QUICK).digest() == tg.train(data, **QUICK).digest()
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        (range(10**9), "0..999999999"),
+        (range(5, -2, -1), "-1..5"),
+        (range(10**30), "0..9223372036854775807"),
+        (range(-(10**30), 1), "-9223372036854775808..0"),
+    ],
+    ids=repr,
+)
+def test_a_range_beyond_the_rows_is_refused_without_being_built(rows: range, found: str) -> None:
+    data = tg.Dataset(*regression(10, 2))
+    tracemalloc.start()
+    with pytest.raises(InvalidDataError, match=rf"rows must lie in 0\.\.9; found {found}"):
+        data.subset(rows)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 20
+
+
+def test_a_model_records_the_max_bins_of_its_dataset(tmp_path: Path) -> None:
+    trainer = tg.Trainer(**QUICK)
+    trainer.fit(tg.Dataset(*regression(), max_bins=16)).save(tmp_path / "m")
+    assert b'\\"max_bins\\":16' in (tmp_path / "m").read_bytes()

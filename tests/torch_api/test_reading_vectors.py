@@ -73,8 +73,8 @@ def test_refused(y: Any, message: str) -> None:
 
 @pytest.mark.parametrize("rows", [[], (), range(0), torch.tensor([])])
 def test_no_rows_are_integers(rows: Any) -> None:
-    assert read_rows(rows, "rows").dtype == np.int64
+    assert read_rows(rows, "rows", 9).dtype == np.int64
 
 
 def test_range_of_rows_is_accepted() -> None:
-    assert read_rows(range(4, 0, -2), "rows").tolist() == [4, 2]
+    assert read_rows(range(4, 0, -2), "rows", 5).tolist() == [4, 2]

@@ -40,20 +40,26 @@ class RawData:
     name: str = ""
 
     def check(self, *, is_share: bool = False) -> "RawData":
-        """Return the data with labels and weights checked, or raise InvalidDataError.
+        """Return the data with labels and weights, where there are any, checked.
 
-        ``is_share``: other ranks hold rows of the same set.
+        Parameters
+        ----------
+        is_share : other ranks hold rows of the same set.
+
+        Raises
+        ------
+        InvalidDataError : see ``row_values``.
         """
         prefix = f"{self.name} " if self.name else ""
-        if self.labels is None:
-            raise InvalidDataError(f"{prefix}y is missing; training needs targets.")
-        n_rows, weights, dropped = self.source.n_rows, None, None
+        n_rows, checked = self.source.n_rows, self
         if self.weights is not None:
             name = f"{prefix}sample_weight"
             weights = check_weights(self.weights, n_rows, name, may_be_all_zero=is_share)
-            dropped = weights == 0
-        labels = check_labels(self.labels, n_rows, f"{prefix}y", dropped)
-        return replace(self, labels=labels, weights=weights)
+            checked = replace(checked, weights=weights)
+        if self.labels is not None:
+            labels = check_labels(self.labels, n_rows, f"{prefix}y", checked.dropped_rows())
+            checked = replace(checked, labels=labels)
+        return checked
 
     def dropped_rows(self) -> BoolArray | None:
         """bool, (n_rows,), the rows of weight zero of checked data; None without weights."""
@@ -234,6 +240,9 @@ def total_weights(data: QuantizedData, communicator: Communicator) -> list[Fract
 
 def _check_one(data: RawData | Dataset, name: str, is_share: bool) -> RawData | Dataset:
     if isinstance(data, RawData):
+        if data.labels is None:
+            prefix = f"{data.name} " if data.name else ""
+            raise InvalidDataError(f"{prefix}y is missing; training needs targets.")
         return data.check(is_share=is_share)
     if data.labels is None:
         where = f" in {name}" if name else ""

@@ -204,7 +204,7 @@ class TrainingSession:
                 link=objective.link,
                 feature_names=train.feature_names,
                 best_iteration=best,
-                settings=asdict(self._settings),
+                settings={**asdict(self._settings), "max_bins": train.settings.max_bins},
             )
         )
 

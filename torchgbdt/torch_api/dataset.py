@@ -8,7 +8,8 @@ import torch
 from torchgbdt.backends.registry import make_backend
 from torchgbdt.core import dataset as core
 from torchgbdt.core.arrays import MAX_BINS, Float64Array
-from torchgbdt.core.row_values import check_labels, check_weights
+from torchgbdt.core.communicator import SINGLE_RANK
+from torchgbdt.core.run_data import RawData
 from torchgbdt.core.settings import BinningSettings, check_integer
 from torchgbdt.torch_api.feature_names import read_feature_names
 from torchgbdt.torch_api.float_environment import ieee_arithmetic
@@ -56,18 +57,13 @@ class Dataset:
         with ieee_arithmetic():
             matrix = read_features(X, "X", self._copies, may_be_empty=False).matrix
             names = read_feature_names(feature_names, matrix.n_features)
-            labels, weights, dropped = None, None, None
-            if sample_weight is not None:
-                given = read_vector(sample_weight, "sample_weight", self._copies)
-                weights = check_weights(given, matrix.n_rows)
-                dropped = weights == 0
-            if y is not None:
-                given = read_vector(y, "y", self._copies)
-                labels = check_labels(given, matrix.n_rows, dropped=dropped)
+            labels = None if y is None else read_vector(y, "y", self._copies)
+            weights = sample_weight
+            if weights is not None:
+                weights = read_vector(weights, "sample_weight", self._copies)
             backend = make_backend("auto", "cpu", torch.get_num_threads())
-            self._data = core.quantize(
-                matrix, labels, weights, settings, backend.bin_features, feature_names=names
-            )
+            checked = RawData(matrix, labels, weights, names).check()
+            self._data = checked.quantize(settings, backend, SINGLE_RANK)
 
     def subset(self, rows: Any) -> "Dataset":
         """Some rows, in the given order, sharing this data set's bins and thresholds.
@@ -83,7 +79,7 @@ class Dataset:
         """
         result = object.__new__(Dataset)
         result._copies = dict(self._copies)
-        result._data = self._data.subset(read_rows(rows, "rows"))
+        result._data = self._data.subset(read_rows(rows, "rows", self.n_input_rows))
         return result
 
     @property

@@ -142,9 +142,19 @@ def read_vector(values: Any, name: str, copies: dict[str, str]) -> AnyArray:
     return np.atleast_1d(array)
 
 
-def read_rows(rows: Any, name: str) -> AnyArray:
-    """Row numbers, or a mask of rows, as a numpy array; an empty list is no rows."""
-    array = read_vector(list(rows) if isinstance(rows, range) else rows, name, {})
+def read_rows(rows: Any, name: str, n_rows: int) -> AnyArray:
+    """Row numbers, or a mask of rows, as a numpy array; an empty list is no rows.
+
+    A range that leaves 0..n_rows - 1 comes as its two ends: enough for the core to refuse it, and
+    no memory is spent on the rest.
+    """
+    if isinstance(rows, range):
+        ends = [rows[0], rows[-1]] if rows else []
+        if all(0 <= end < n_rows for end in ends):
+            return np.arange(rows.start, rows.stop, rows.step, dtype=np.int64)
+        limits = np.iinfo(np.int64)
+        return np.clip(np.array(ends, np.object_), limits.min, limits.max).astype(np.int64)
+    array = read_vector(rows, name, {})
     return array if array.size else array.astype(np.int64)
 
 
