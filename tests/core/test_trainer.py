@@ -315,3 +315,30 @@ def test_the_context_knows_the_run() -> None:
     assert seen[0].n_estimators == 4
     assert seen[0].higher_is_better == {"mae": False, "rmse": False}
     assert seen[0].history is session.history
+
+
+def test_what_the_backend_counted_is_reported_after_a_failure_too() -> None:
+    def stop(context: TrainingContext) -> None:
+        raise KeyError
+
+    session = make(Observer("on_round_end", stop))
+    with pytest.raises(KeyError):
+        session.run(data())
+    found = session.diagnostics()
+    assert (found["state"], found["backend"]) == ("failed", "oracle")
+    assert found["peak_memory_bytes"] > 0  # taken down before the run was released
+
+
+def test_an_interrupt_on_the_way_out_is_raised_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = make()
+    enter = session._enter
+
+    def enter_and_interrupt(state: TrainerState, **gained: Any) -> None:
+        enter(state, **gained)
+        if state is TrainerState.COMPLETED:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(session, "_enter", enter_and_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        session.run(data())
+    assert session.state is TrainerState.COMPLETED

@@ -289,3 +289,23 @@ def test_a_trainer_can_be_copied_and_pickled(copied: Any) -> None:
     assert other.model.digest() == model.digest()
     assert other.state is tg.TrainerState.COMPLETED
     assert other.fit(X, Y).digest() == model.digest()
+
+
+def test_an_interrupt_while_the_model_is_handed_over_leaves_the_one_before() -> None:
+    class Interrupted(tg.Trainer):
+        armed = False
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            super().__setattr__(name, value)
+            if name == "_model" and self.armed:
+                self.armed = False
+                raise KeyboardInterrupt
+
+    trainer = Interrupted(**QUICK)
+    good = trainer.fit(X, Y)
+    trainer.armed = True
+    with pytest.raises(KeyboardInterrupt):
+        trainer.fit(*OTHER)
+    assert trainer.state is tg.TrainerState.FAILED
+    assert trainer.model is good
+    assert trainer.fit(X, Y).digest() == good.digest()
