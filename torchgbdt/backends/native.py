@@ -33,7 +33,7 @@ from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.errors import BackendError, StateError
 from torchgbdt.core.feature_source import FeatureSource, HostMatrix, row_blocks
 from torchgbdt.core.fixed_point import loss_bits
-from torchgbdt.core.metrics import Metric
+from torchgbdt.core.metrics import MeanLoss
 from torchgbdt.core.splits import SPLIT_DTYPE, Histograms, SplitRules
 from torchgbdt.core.tree import Forest, Tree
 
@@ -219,9 +219,13 @@ class NativeBackend(ComputeBackend):
         )
         return splits, left_sums
 
-    def run_thresholds(self) -> BinThresholds:
+    def run_settings(self) -> RunSettings:
         """See ComputeBackend."""
-        return self.run.settings.thresholds
+        return self.run.settings
+
+    def run_rows(self, dataset: int) -> RunRows:
+        """See ComputeBackend."""
+        return self.run.datasets[dataset]
 
     def route_rows(self, nodes: RecordArray, splits: RecordArray) -> Int64Array:
         """See ComputeBackend."""
@@ -256,7 +260,7 @@ class NativeBackend(ComputeBackend):
                 self._n_threads,
             )
 
-    def compute_losses(self, metric: Metric, dataset: int) -> tuple[float, bool]:
+    def compute_losses(self, metric: MeanLoss, dataset: int) -> tuple[float, bool]:
         """See ComputeBackend."""
         run, data = self.run, self.run.datasets[dataset]
         losses = run.loss_buffer[: data.n_rows]
@@ -280,10 +284,6 @@ class NativeBackend(ComputeBackend):
         if np.ldexp(losses.largest, scale) > 2.0**losses.bits:
             raise BackendError(f"the sum of losses times 2^{scale} could exceed int64.")
         return _native.sum_losses(losses.values, scale, self._n_threads)
-
-    def total_rows(self, dataset: int) -> int:
-        """See ComputeBackend."""
-        return self.run.datasets[dataset].total_rows
 
     def read_predictions(self, dataset: int) -> Float32Array:
         """See ComputeBackend."""

@@ -72,7 +72,10 @@ class NativeRun:
         self.histograms: Int64Array = np.empty(shape, SUM_DTYPE)  # untouched pages cost nothing
         n_columns = settings.objective.n_outputs
         self.predictions: list[Float32Array] = [
-            np.zeros((data.n_rows, n_columns), GRADIENT_DTYPE) for data in self.datasets
+            np.zeros((data.n_rows, n_columns), GRADIENT_DTYPE)
+            if data.start is None
+            else np.array(data.start, GRADIENT_DTYPE, order="C")
+            for data in self.datasets
         ]
         self.scales: Int64Array = np.zeros((outputs, 2), np.int64)
         self.loss_buffer: Float32Array = np.empty(

@@ -35,7 +35,8 @@ from torchgbdt.core.fixed_point import (
     round_gradients,
     round_hessians,
 )
-from torchgbdt.core.metrics import Metric, weighted_losses
+from torchgbdt.core.metrics import MeanLoss, weighted_losses
+from torchgbdt.core.raw_predictions import raw_float32
 from torchgbdt.core.splits import Histograms
 from torchgbdt.core.tree import Forest, Tree
 
@@ -114,7 +115,7 @@ class OracleBackend(ComputeBackend):
         """See ComputeBackend."""
         run, train = self.run, self.run.datasets[0]
         gradients, hessians = run.settings.objective.gradients(
-            run.predictions[0], train.labels, train.weights
+            run.seen_predictions(0), train.labels, train.weights
         )
         width = run.settings.tree_outputs
         columns = slice(output * width, (output + 1) * width)
@@ -174,9 +175,13 @@ class OracleBackend(ComputeBackend):
         slots, run = batch.nodes["slot"], self.run
         return Histograms(run.counts[slots], run.sums_g[slots], run.sums_h[slots])
 
-    def run_thresholds(self) -> BinThresholds:
+    def run_settings(self) -> RunSettings:
         """See ComputeBackend."""
-        return self.run.settings.thresholds
+        return self.run.settings
+
+    def run_rows(self, dataset: int) -> RunRows:
+        """See ComputeBackend."""
+        return self.run.datasets[dataset]
 
     def route_rows(self, nodes: RecordArray, splits: RecordArray) -> Int64Array:
         """See ComputeBackend."""
@@ -204,10 +209,10 @@ class OracleBackend(ComputeBackend):
             with np.errstate(over="ignore"):
                 sums[:, columns] = flush_subnormals(sums[:, columns] + values)
 
-    def compute_losses(self, metric: Metric, dataset: int) -> tuple[float, bool]:
+    def compute_losses(self, metric: MeanLoss, dataset: int) -> tuple[float, bool]:
         """See ComputeBackend."""
         run, data = self.run, self.run.datasets[dataset]
-        losses = metric.row_losses(run.predictions[dataset], data.labels)
+        losses = metric.row_losses(run.seen_predictions(dataset), data.labels)
         run.losses = weighted_losses(losses, data.weights)
         finite = bool(np.isfinite(run.losses).all())
         return (float(run.losses.max(initial=0)) if finite else 0.0), finite
@@ -216,10 +221,6 @@ class OracleBackend(ComputeBackend):
         """See ComputeBackend."""
         fixed = np.rint(np.ldexp(self.run.losses.astype(np.float64), scale))
         return int(fixed.astype(np.int64).sum())
-
-    def total_rows(self, dataset: int) -> int:
-        """See ComputeBackend."""
-        return self.run.datasets[dataset].total_rows
 
     def read_predictions(self, dataset: int) -> Float32Array:
         """See ComputeBackend."""
@@ -272,8 +273,20 @@ class _OracleRun:
         self.scales: Int64Array = np.zeros((outputs, 2), np.int64)
         self.losses: Float32Array = np.zeros(0, np.float32)
         columns = settings.objective.n_outputs
-        self.predictions = [np.zeros((data.n_rows, columns), np.float32) for data in datasets]
+        self.predictions = [
+            np.zeros((data.n_rows, columns), np.float32)
+            if data.start is None
+            else data.start.copy()
+            for data in datasets
+        ]
         self.raised_hessians = 0
+
+    def seen_predictions(self, dataset: int) -> Float32Array:
+        """What the objective reads: raw predictions, or sums where its labels are centred."""
+        sums = self.predictions[dataset]
+        if self.settings.objective.centers_labels:
+            return sums
+        return raw_float32(self.settings.baseline, sums, self.datasets[dataset].margins)
 
     def n_bytes(self) -> int:
         """Bytes of the bins and of all buffers above."""

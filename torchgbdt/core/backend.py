@@ -31,8 +31,10 @@ from torchgbdt.core.binning import BinThresholds
 from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.feature_source import FeatureSource
 from torchgbdt.core.fixed_point import loss_bits, scale_exponent
-from torchgbdt.core.metrics import Metric
+from torchgbdt.core.metrics import MeanLoss
 from torchgbdt.core.objectives import Objective
+from torchgbdt.core.ranking import RankedWeights, rank_rows
+from torchgbdt.core.raw_predictions import raw_float32
 from torchgbdt.core.splits import Histograms, SplitRules, find_best_splits
 from torchgbdt.core.tree import Forest, Tree
 
@@ -82,10 +84,11 @@ class RunRows:
     Attributes
     ----------
     bins : uint8, (n_rows, n_features), C order.
-    labels : float32, (n_rows,); centred on the baseline by the objective.
+    labels : float32, (n_rows,), from ``Objective.kernel_labels``.
     weights : float32, (n_rows,), or None.
-    margins : float32, (n_rows,), or None; only for objectives that cannot centre labels.
+    margins : float32, (n_rows, n_outputs), or None; None where labels are centred, which has them.
     total_rows : rows over all ranks.
+    start : float32, (n_rows, n_outputs), prediction sums to start from; None for +0.
     """
 
     bins: BinArray
@@ -93,6 +96,7 @@ class RunRows:
     weights: Float32Array | None
     margins: Float32Array | None
     total_rows: int
+    start: Float32Array | None = None
 
     @property
     def n_rows(self) -> int:
@@ -106,6 +110,7 @@ class RunSettings:
 
     Attributes
     ----------
+    baseline : float64, (n_outputs,); what raw predictions are made of besides sums and margins.
     tree_outputs : values per leaf.
     constant_hessian : every Hessian is 1, so its histogram is the row count times a constant.
     n_slots : histograms that are held at once.
@@ -113,6 +118,7 @@ class RunSettings:
 
     thresholds: BinThresholds
     objective: Objective
+    baseline: Float64Array
     tree_outputs: int
     constant_hessian: bool
     n_slots: int
@@ -186,7 +192,7 @@ class ComputeBackend(ABC):
 
     @abstractmethod
     def prepare(self, train: RunRows, valids: Sequence[RunRows], settings: RunSettings) -> None:
-        """Allocate and fill every buffer of the run; predictions start at +0."""
+        """Allocate and fill every buffer of the run; predictions start at ``RunRows.start``."""
 
     @abstractmethod
     def release(self) -> None:
@@ -236,11 +242,16 @@ class ComputeBackend(ABC):
         """The best split of each node and its left sums; an override is bit-equal to this."""
         histograms = self.read_histograms(batch)
         counts = batch.nodes["count"]
-        return find_best_splits(histograms, counts, batch.sums, self.run_thresholds(), rules)
+        thresholds = self.run_settings().thresholds
+        return find_best_splits(histograms, counts, batch.sums, thresholds, rules)
 
     @abstractmethod
-    def run_thresholds(self) -> BinThresholds:
-        """The thresholds that ``prepare`` was given."""
+    def run_settings(self) -> RunSettings:
+        """The settings that ``prepare`` was given; StateError without a run."""
+
+    @abstractmethod
+    def run_rows(self, dataset: int) -> RunRows:
+        """The rows that ``prepare`` was given: 0 is training, then valids."""
 
     @abstractmethod
     def route_rows(self, nodes: RecordArray, splits: RecordArray) -> Int64Array:
@@ -264,7 +275,7 @@ class ComputeBackend(ABC):
         """
 
     @abstractmethod
-    def compute_losses(self, metric: Metric, dataset: int) -> tuple[float, bool]:
+    def compute_losses(self, metric: MeanLoss, dataset: int) -> tuple[float, bool]:
         """Weighted row losses of a data set (0 is training, then valids); kept for sum_losses.
 
         Returns
@@ -276,20 +287,26 @@ class ComputeBackend(ABC):
     def sum_losses(self, scale: int) -> int:
         """This rank's sum of ``round_half_even(loss * 2^scale)`` over the losses just computed."""
 
-    def evaluate(self, metric: Metric, dataset: int, communicator: Communicator) -> LossSum:
+    def evaluate(self, metric: MeanLoss, dataset: int, communicator: Communicator) -> LossSum:
         """Sum the metric's weighted row losses over all ranks; an override is bit-equal to this."""
         largest, finite = self.compute_losses(metric, dataset)
         if communicator.any_true(not finite):
             return LossSum(0, 0, finite=False)
         largest = float(communicator.max_float64(np.array([largest]))[0])
-        scale = scale_exponent(largest, loss_bits(self.total_rows(dataset)))
+        scale = scale_exponent(largest, loss_bits(self.run_rows(dataset).total_rows))
         total = np.array([self.sum_losses(scale)], np.int64)
         communicator.sum_int64(total)
         return LossSum(int(total[0]), scale, finite=True)
 
-    @abstractmethod
-    def total_rows(self, dataset: int) -> int:
-        """Rows of a data set over all ranks, as ``prepare`` was told."""
+    def rank_rows(self, dataset: int, scale: int) -> RankedWeights:
+        """This rank's rows in the order of their raw predictions, for one output and two classes.
+
+        ``scale`` as in ``ranking.rank_rows``. An override is bit-equal to this.
+        """
+        rows = self.run_rows(dataset)
+        baseline = self.run_settings().baseline
+        raw = raw_float32(baseline, self.read_predictions(dataset), rows.margins)
+        return rank_rows(raw[:, 0], rows.labels, rows.weights, scale)
 
     @abstractmethod
     def read_predictions(self, dataset: int) -> Float32Array:

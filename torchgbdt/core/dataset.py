@@ -36,7 +36,7 @@ class Dataset:
     Attributes
     ----------
     bins : uint8, (n_rows, n_features), C order.
-    labels : float64 or float32, (n_rows,); None for data that is only predicted on.
+    labels : (n_rows,), numbers or texts as they came; None for data that is only predicted on.
     weights : float32 > 0, (n_rows,); None if no sample_weight was given.
     kept_rows : int64, (n_rows,), the input row of each row; None if every input row counts.
     n_input_rows : rows the user passed, before rows of weight zero were dropped.

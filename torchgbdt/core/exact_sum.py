@@ -64,3 +64,20 @@ def exact_weighted_sum(values: AnyArray, weights: Float32Array | None) -> ExactS
         upper = (part.view(np.int64) & ~np.int64((1 << _LIMB_BITS) - 1)).view(np.float64)
         result.add(upper * weight).add((part - upper) * weight)
     return result
+
+
+def exact_class_sums(
+    codes: AnyArray, weights: Float32Array | None, n_classes: int
+) -> list[ExactSum]:
+    """Exact sum of the weights of each class; rows without weights count 1.
+
+    Parameters
+    ----------
+    codes : integers in 0..n_classes - 1, (n_rows,). IN.
+    """
+    counts = np.bincount(codes, minlength=n_classes)
+    if weights is None:
+        return [ExactSum().add(np.array([float(count)])) for count in counts]
+    by_class = weights[np.argsort(codes, kind="stable")].astype(np.float64)
+    ends = np.cumsum(counts)
+    return [ExactSum().add(by_class[end - n : end]) for n, end in zip(counts, ends, strict=True)]

@@ -1,10 +1,12 @@
-"""Metrics: exact functions of integer sums of per-row float32 losses.
+"""Metrics: exact functions of integer sums of per-row float32 losses, or of ranked rows.
 
-    row losses (float32) -> fixed point -> int64 sum over rows and ranks -> weighted mean -> finish
+    MeanLoss   row losses (float32) -> fixed point -> int64 sum over rows and ranks -> finish
+    Ranking    raw predictions as integer keys, weights in fixed point -> finish
 
-A non-finite loss makes the metric infinite; it is never an error.
+A non-finite loss makes the metric the worst there is; it is never an error.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from enum import IntEnum
@@ -12,10 +14,19 @@ from fractions import Fraction
 
 import numpy as np
 
-from torchgbdt.core.arrays import Float32Array
+from torchgbdt.core import portable_math
+from torchgbdt.core.arrays import Float32Array, Int64Array
 from torchgbdt.core.errors import InvalidParameterError
 from torchgbdt.core.fixed_point import flush_subnormals
-from torchgbdt.core.objectives import squared_error_residuals
+from torchgbdt.core.objectives import (
+    Logistic,
+    Objective,
+    Softmax,
+    SquaredError,
+    squared_error_residuals,
+)
+from torchgbdt.core.probabilities import logistic_classes, softmax_classes, softmax_terms
+from torchgbdt.core.ranking import area_under_curve
 
 
 class MetricKind(IntEnum):
@@ -23,29 +34,58 @@ class MetricKind(IntEnum):
 
     SQUARED_ERROR = 0
     ABSOLUTE_ERROR = 1
+    LOGISTIC_LOSS = 2
+    LOGISTIC_ERROR = 3
+    SOFTMAX_LOSS = 4
+    SOFTMAX_ERROR = 5
 
 
 class Metric(ABC):
-    """A weighted mean of per-row losses, and a function of it."""
+    """What a model is judged by.
+
+    Attributes
+    ----------
+    name : as typed by the user and shown in the history.
+    objective : the objective whose predictions and labels it reads.
+    """
 
     name: str
-    kind: MetricKind
+    objective: type[Objective]
     higher_is_better: bool = False
+
+    @property
+    def worst(self) -> float:
+        """Its value where a loss is not finite."""
+        return -math.inf if self.higher_is_better else math.inf
+
+
+class MeanLoss(Metric):
+    """A weighted mean of per-row losses, and a function of it."""
+
+    kind: MetricKind
+    needs_variance: bool = False
 
     @abstractmethod
     def row_losses(self, predictions: Float32Array, labels: Float32Array) -> Float32Array:
-        """Losses before weighting, float32 >= 0, flushed, (n_rows,); see ``Objective``."""
+        """Losses before weighting, float32 >= 0, flushed, (n_rows,).
 
-    @abstractmethod
-    def finish(self, mean: float) -> float:
-        """The metric from the weighted mean loss."""
+        ``predictions`` and ``labels`` are those of ``Objective.gradients``.
+        """
+
+    def finish(self, mean: Fraction, label_variance: Fraction) -> float:
+        """The metric; by default the mean itself.
+
+        Parameters
+        ----------
+        mean : the exact weighted mean of the losses.
+        label_variance : the weighted variance of the targets; 0 unless ``needs_variance``.
+        """
+        return float(mean)
 
 
-class RootMeanSquaredError(Metric):
-    """sqrt(mean of e^2)."""
-
-    name = "rmse"
+class _SquaredLoss(MeanLoss):
     kind = MetricKind.SQUARED_ERROR
+    objective = SquaredError
 
     def row_losses(self, predictions: Float32Array, labels: Float32Array) -> Float32Array:
         """e * e in float32."""
@@ -53,38 +93,146 @@ class RootMeanSquaredError(Metric):
         with np.errstate(over="ignore"):
             return flush_subnormals(residuals * residuals)
 
-    def finish(self, mean: float) -> float:
-        """Square root; correctly rounded by IEEE 754."""
-        return float(np.sqrt(mean))
+
+class RootMeanSquaredError(_SquaredLoss):
+    """sqrt(mean of e^2)."""
+
+    name = "rmse"
+
+    def finish(self, mean: Fraction, label_variance: Fraction) -> float:
+        """Square root of the rounded mean; correctly rounded by IEEE 754."""
+        return math.sqrt(float(mean))
 
 
-class MeanAbsoluteError(Metric):
+class RSquared(_SquaredLoss):
+    """1 - mean of e^2 / variance of y: 1 is perfect, 0 is what the mean of y achieves.
+
+    Where y does not vary it is 1 if every error is 0, else 0, as in scikit-learn's ``r2_score``.
+    """
+
+    name = "r2"
+    higher_is_better = True
+    needs_variance = True
+
+    def finish(self, mean: Fraction, label_variance: Fraction) -> float:
+        """An exact quotient, rounded once."""
+        if label_variance == 0:
+            return float(mean == 0)
+        return float(1 - mean / label_variance)
+
+
+class MeanAbsoluteError(MeanLoss):
     """mean of |e|."""
 
     name = "mae"
     kind = MetricKind.ABSOLUTE_ERROR
+    objective = SquaredError
 
     def row_losses(self, predictions: Float32Array, labels: Float32Array) -> Float32Array:
         """|e| in float32."""
         return np.abs(squared_error_residuals(predictions, labels))
 
-    def finish(self, mean: float) -> float:
-        """The mean itself."""
-        return mean
+
+class LogisticLoss(MeanLoss):
+    """Negative log-likelihood: log(1 + exp(-x)) for the second class, log(1 + exp(x)) else."""
+
+    name = "logloss"
+    kind = MetricKind.LOGISTIC_LOSS
+    objective = Logistic
+
+    def row_losses(self, predictions: Float32Array, labels: Float32Array) -> Float32Array:
+        """``log1p(exp(-|x|)) + max(0, x)``, or ``max(0, -x)`` for the second class."""
+        x = predictions[:, 0]
+        wrong_way = np.where(labels == 1, -x, x)
+        softened = portable_math.log1p(portable_math.exp(-np.abs(x)))
+        return flush_subnormals(softened + np.where(wrong_way > 0, wrong_way, np.float32(0)))
 
 
-METRICS: dict[str, type[Metric]] = {
-    metric.name: metric for metric in (RootMeanSquaredError, MeanAbsoluteError)
-}
+class LogisticError(MeanLoss):
+    """Share of rows whose likelier class is not their label."""
+
+    name = "error"
+    kind = MetricKind.LOGISTIC_ERROR
+    objective = Logistic
+
+    def row_losses(self, predictions: Float32Array, labels: Float32Array) -> Float32Array:
+        """1 where wrong, else 0; NaN where the prediction is."""
+        x = predictions[:, 0]
+        wrong = (logistic_classes(x) != (labels == 1)).astype(np.float32)
+        return np.where(np.isnan(x), x, wrong)
 
 
-def make_metrics(names: Sequence[str]) -> list[Metric]:
-    """The metrics of these names; InvalidParameterError names the allowed ones."""
-    unknown = [name for name in names if name not in METRICS]
-    if unknown:
-        allowed = ", ".join(repr(known) for known in METRICS)
-        raise InvalidParameterError(f"eval_metric must be among {allowed}; found {unknown[0]!r}.")
-    return [METRICS[name]() for name in names]
+class SoftmaxLoss(MeanLoss):
+    """Negative log-likelihood: log(sum of exp(x_k)) - x_y."""
+
+    name = "logloss"
+    kind = MetricKind.SOFTMAX_LOSS
+    objective = Softmax
+
+    def row_losses(self, predictions: Float32Array, labels: Float32Array) -> Float32Array:
+        """``log1p(rest) + (largest - x_y)``; see ``SoftmaxTerms``."""
+        terms = softmax_terms(predictions)
+        own = np.take_along_axis(predictions, labels.astype(np.int64)[:, None], axis=1)[:, 0]
+        with np.errstate(over="ignore", invalid="ignore"):
+            distance = flush_subnormals(terms.largest - own)
+            return flush_subnormals(portable_math.log1p(terms.rest) + distance)
+
+
+class SoftmaxError(MeanLoss):
+    """Share of rows whose likeliest class is not their label."""
+
+    name = "error"
+    kind = MetricKind.SOFTMAX_ERROR
+    objective = Softmax
+
+    def row_losses(self, predictions: Float32Array, labels: Float32Array) -> Float32Array:
+        """1 where wrong, else 0; NaN where a prediction is."""
+        wrong = (softmax_classes(predictions) != labels).astype(np.float32)
+        return np.where(np.isnan(predictions).any(axis=1), np.float32(np.nan), wrong)
+
+
+class AreaUnderCurve(Metric):
+    """How well raw predictions separate two classes: see ``ranking.area_under_curve``."""
+
+    name = "auc"
+    objective = Logistic
+    higher_is_better = True
+
+    def finish(self, weights: Int64Array) -> float:
+        """The area; NaN where a class has no row."""
+        return area_under_curve(weights)
+
+
+METRICS: tuple[type[Metric], ...] = (
+    RootMeanSquaredError,
+    MeanAbsoluteError,
+    RSquared,
+    LogisticLoss,
+    LogisticError,
+    AreaUnderCurve,
+    SoftmaxLoss,
+    SoftmaxError,
+)
+
+
+def make_metrics(names: Sequence[str] | None, objective: type[Objective]) -> list[Metric]:
+    """The metrics of these names for an objective; its default metric for None.
+
+    Raises
+    ------
+    InvalidParameterError : a name that is no metric of the objective; the allowed ones are named.
+    """
+    known = {metric.name: metric for metric in METRICS if issubclass(objective, metric.objective)}
+    metrics = []
+    for name in (objective.default_metric,) if names is None else names:
+        if name not in known:
+            allowed = ", ".join(repr(allowed) for allowed in known)
+            raise InvalidParameterError(
+                f"eval_metric must be among {allowed} for objective={objective.name!r}; found "
+                f"{name!r}."
+            )
+        metrics.append(known[name]())
+    return metrics
 
 
 def weighted_losses(losses: Float32Array, weights: Float32Array | None) -> Float32Array:
@@ -95,6 +243,6 @@ def weighted_losses(losses: Float32Array, weights: Float32Array | None) -> Float
         return flush_subnormals(losses * weights)
 
 
-def mean_loss(loss_sum: int, scale: int, total_weight: Fraction) -> float:
-    """``loss_sum * 2^-scale / total_weight``, an exact quotient rounded once to float64."""
-    return float(Fraction(loss_sum) / Fraction(2) ** scale / total_weight)
+def mean_loss(loss_sum: int, scale: int, total_weight: Fraction) -> Fraction:
+    """``loss_sum * 2^-scale / total_weight``, exactly."""
+    return Fraction(loss_sum) / Fraction(2) ** scale / total_weight

@@ -1,7 +1,6 @@
 """A trained model: a forest, a baseline and what is needed to read its predictions; immutable.
 
-Raw predictions are ``baseline + sum of leaf values``. The sum is float32 in tree order from +0; the
-baseline is a float64, added as two float32 parts (or in float64): large offsets cost nothing.
+Raw predictions are ``baseline + sum of leaf values``; see ``raw_predictions``.
 """
 
 import hashlib
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from torchgbdt.core.arrays import AnyArray, Float32Array, Float64Array
+from torchgbdt.core.arrays import AnyArray, Float64Array
 from torchgbdt.core.errors import InvalidParameterError, ModelFormatError
 from torchgbdt.core.fixed_point import flush_subnormals
 from torchgbdt.core.tree import Forest, check_forest
@@ -131,31 +130,6 @@ class Model:
             yield (nodes.threshold + 0.0).astype("<f8").tobytes()
 
 
-def raw_float32(
-    baseline: Float64Array, sums: Float32Array, margins: Float32Array | None
-) -> Float32Array:
-    """``hi + (lo + (margin + sum))`` in float32, each result flushed; (n_rows, n_outputs)."""
-    high, low = baseline_parts(baseline)
-    with np.errstate(over="ignore"):
-        total = sums if margins is None else flush_subnormals(margins[:, None] + sums)
-        return flush_subnormals(high + flush_subnormals(low + total))
-
-
-def raw_float64(
-    baseline: Float64Array, sums: Float32Array, margins: Float32Array | None
-) -> Float64Array:
-    """``float64(baseline) + float64(margin + sum)``; (n_rows, n_outputs)."""
-    with np.errstate(over="ignore"):
-        total = sums if margins is None else flush_subnormals(margins[:, None] + sums)
-    return baseline + total.astype(np.float64)
-
-
-def baseline_parts(baseline: Float64Array) -> tuple[Float32Array, Float32Array]:
-    """``hi = float32(b)``, ``lo = float32(b - hi)``: two float32 that hold about 48 bits of b."""
-    high = flush_subnormals(baseline)
-    return high, flush_subnormals(baseline - high.astype(np.float64))
-
-
 def check_model(model: Model) -> Model:
     """Return the model, or raise ModelFormatError that names what does not fit together."""
 
@@ -168,6 +142,10 @@ def check_model(model: Model) -> Model:
     require(model.baseline.dtype == np.float64, "the baseline is not float64")
     require(np.isfinite(flush_subnormals(model.baseline)).all(), "the baseline is not finite")
     require(model.trees_per_round in (1, model.n_outputs), "trees_per_round does not fit")
+    if model.classes is not None:
+        require(model.classes.ndim == 1 and model.classes.size >= 2, "there are not two classes")
+        require(model.n_outputs in (1, model.classes.size), "the outputs do not fit the classes")
+        require(model.n_outputs > 1 or model.classes.size == 2, "one output needs two classes")
     check_forest(model.forest, model.n_features)
     require(model.n_trees % model.trees_per_round == 0, "the last round is incomplete")
     require(

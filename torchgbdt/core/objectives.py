@@ -1,24 +1,34 @@
-"""Objectives: baseline, centred labels, gradients and Hessians, each written once for numpy.
+"""Objectives: baseline, labels as kernels see them, gradients and Hessians, each once for numpy.
+
+    squared_error   one output; labels are centred on the baseline, predictions are sums of leaves
+    logistic        one output, two classes; labels are class codes, predictions are raw
+    softmax         K outputs, K classes; the same
 
 The oracle calls ``gradients`` as it stands; the C++ and Metal twins live in csrc/shared and are
 held bit-equal by the contract suite.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from enum import IntEnum
+from fractions import Fraction
 
 import numpy as np
 
 from torchgbdt.core.arrays import AnyArray, Float32Array, Float64Array
-from torchgbdt.core.errors import InvalidParameterError
-from torchgbdt.core.exact_sum import ExactSum
+from torchgbdt.core.errors import InvalidDataError, InvalidParameterError
+from torchgbdt.core.exact_log import exact_log
+from torchgbdt.core.exact_sum import ExactSum, exact_class_sums, exact_weighted_sum
 from torchgbdt.core.fixed_point import flush_subnormals
+from torchgbdt.core.probabilities import logistic_terms, softmax_terms
 
 
 class ObjectiveKind(IntEnum):
     """Which gradient kernel an objective needs; the numbers are those of csrc/shared."""
 
     SQUARED_ERROR = 0
+    LOGISTIC = 1
+    SOFTMAX = 2
 
 
 class Objective(ABC):
@@ -28,28 +38,54 @@ class Objective(ABC):
     ----------
     name : as typed by the user and stored in model files.
     link : name of the function from raw predictions to means, part of the model digest.
+    takes_classes : whether labels are classes; kernels then see their codes.
+    centers_labels : whether labels come less the baseline and the margins, and predictions as sums
+        of leaf values; else predictions are raw.
+    has_one_output_per_class : else there is one output.
     constant_hessian : whether h = 1 for every row of weight 1.
     default_metric : evaluated when the user names none.
+    n_outputs : columns of the raw prediction.
+    trees_per_round : trees that one round grows, each for one or all of the outputs.
     """
 
     name: str
     kind: ObjectiveKind
     link: str
+    takes_classes: bool
+    centers_labels: bool
+    has_one_output_per_class: bool = False
     constant_hessian: bool
     default_metric: str
 
     n_outputs: int = 1
     trees_per_round: int = 1
 
-    @abstractmethod
-    def fit_baseline(self, weighted_labels: ExactSum, weights: ExactSum) -> Float64Array:
-        """The best constant prediction, float64 (n_outputs,), from exact sums over all ranks."""
+    @classmethod
+    def for_classes(cls, n_classes: int | None) -> "Objective":
+        """The objective of a run whose labels have this many classes; None for real targets.
+
+        Raises
+        ------
+        InvalidDataError : it does not fit that number of classes.
+        """
+        return cls()
 
     @abstractmethod
-    def center_labels(
+    def label_sums(self, labels: AnyArray, weights: Float32Array | None) -> list[ExactSum]:
+        """Exact sums over this rank's rows that the baseline is fitted from.
+
+        ``labels`` are real targets, or class codes.
+        """
+
+    @abstractmethod
+    def fit_baseline(self, label_sums: Sequence[Fraction], total_weight: Fraction) -> Float64Array:
+        """The best constant prediction, float64 (n_outputs,), from sums over all ranks."""
+
+    @abstractmethod
+    def kernel_labels(
         self, labels: AnyArray, baseline: Float64Array, margins: Float32Array | None
     ) -> Float32Array:
-        """Labels as the kernels see them, float32 (n_rows,), from float64 differences."""
+        """Labels as the kernels see them, float32 (n_rows,)."""
 
     @abstractmethod
     def gradients(
@@ -59,13 +95,14 @@ class Objective(ABC):
 
         Parameters
         ----------
-        predictions : float32, (n_rows, n_outputs), sums of leaf values without the baseline. IN.
-        labels : float32, (n_rows,), from ``center_labels``. IN.
+        predictions : float32, (n_rows, n_outputs); sums of leaf values where labels are centred,
+            else raw predictions. IN.
+        labels : float32, (n_rows,), from ``kernel_labels``. IN.
         weights : float32, (n_rows,), or None. IN.
 
         Returns
         -------
-        Two float32 arrays, (n_rows, trees_per_round); loss units per raw-prediction unit.
+        Two float32 arrays, (n_rows, n_outputs); loss units per raw-prediction unit.
         """
 
 
@@ -79,30 +116,33 @@ class SquaredError(Objective):
     name = "squared_error"
     kind = ObjectiveKind.SQUARED_ERROR
     link = "identity"
+    takes_classes = False
+    centers_labels = True
     constant_hessian = True
     default_metric = "rmse"
 
-    def fit_baseline(self, weighted_labels: ExactSum, weights: ExactSum) -> Float64Array:
-        """The weighted mean: a quotient of exact sums, rounded once."""
-        return np.array([float(weighted_labels.total() / weights.total())])
+    def label_sums(self, labels: AnyArray, weights: Float32Array | None) -> list[ExactSum]:
+        """The sum of w * y."""
+        return [exact_weighted_sum(labels, weights)]
 
-    def center_labels(
+    def fit_baseline(self, label_sums: Sequence[Fraction], total_weight: Fraction) -> Float64Array:
+        """The weighted mean: a quotient of exact sums, rounded once."""
+        return np.array([float(label_sums[0] / total_weight)])
+
+    def kernel_labels(
         self, labels: AnyArray, baseline: Float64Array, margins: Float32Array | None
     ) -> Float32Array:
         """``float32(y - baseline)``, less the margin in float64 where margins are given."""
         residuals = labels.astype(np.float64) - baseline[0]
-        return flush_subnormals(residuals if margins is None else residuals - margins)
+        return flush_subnormals(residuals if margins is None else residuals - margins[:, 0])
 
     def gradients(
         self, predictions: Float32Array, labels: Float32Array, weights: Float32Array | None
     ) -> tuple[Float32Array, Float32Array]:
         """See the class."""
         residuals = squared_error_residuals(predictions, labels)
-        if weights is None:
-            return residuals[:, None], np.ones_like(residuals)[:, None]
-        with np.errstate(over="ignore", invalid="ignore"):
-            gradients = flush_subnormals(residuals * weights)
-        return gradients[:, None], weights[:, None].copy()
+        ones = np.ones_like(residuals)
+        return _weighted(residuals, weights)[:, None], _weighted(ones, weights)[:, None]
 
 
 def squared_error_residuals(predictions: Float32Array, labels: Float32Array) -> Float32Array:
@@ -111,12 +151,126 @@ def squared_error_residuals(predictions: Float32Array, labels: Float32Array) -> 
         return flush_subnormals(predictions[:, 0] - labels)
 
 
-OBJECTIVES: dict[str, type[Objective]] = {SquaredError.name: SquaredError}
+class _Classification(Objective):
+    """What objectives on class codes share: an exact sum of weights per class, nothing centred."""
+
+    takes_classes = True
+    centers_labels = False
+    constant_hessian = False
+    default_metric = "logloss"
+
+    n_classes: int
+
+    def label_sums(self, labels: AnyArray, weights: Float32Array | None) -> list[ExactSum]:
+        """The weight of each class."""
+        return exact_class_sums(labels, weights, self.n_classes)
+
+    def kernel_labels(
+        self, labels: AnyArray, baseline: Float64Array, margins: Float32Array | None
+    ) -> Float32Array:
+        """Class codes; float32 holds them exactly, and all objectives share one label buffer."""
+        return labels.astype(np.float32)
 
 
-def make_objective(name: str) -> Objective:
+class Logistic(_Classification):
+    """Negative log-likelihood of two classes; raw predictions x are log-odds of the second.
+
+    With s = sigmoid: g = w * (s(x) - y), h = w * s(x) * s(-x). s(x) - 1 is taken as -s(-x), and h
+    as a product of two small factors: nothing cancels, h > 0 wherever |x| is clamped (86).
+    """
+
+    name = "logistic"
+    kind = ObjectiveKind.LOGISTIC
+    link = "logistic"
+    n_classes = 2
+
+    @classmethod
+    def for_classes(cls, n_classes: int | None) -> "Logistic":
+        """See Objective; two classes."""
+        if n_classes != 2:
+            raise InvalidDataError(
+                f"y has {n_classes} classes; objective='logistic' takes two. Use "
+                f"objective='softmax'."
+            )
+        return cls()
+
+    def fit_baseline(self, label_sums: Sequence[Fraction], total_weight: Fraction) -> Float64Array:
+        """The log-odds of the second class."""
+        return np.array([exact_log(label_sums[1] / label_sums[0])])
+
+    def gradients(
+        self, predictions: Float32Array, labels: Float32Array, weights: Float32Array | None
+    ) -> tuple[Float32Array, Float32Array]:
+        """See the class."""
+        x = predictions[:, 0]
+        terms = logistic_terms(x)
+        sigmoid = np.where(x >= 0, terms.large, terms.small)
+        opposite = np.where(x >= 0, terms.small, terms.large)
+        gradients = flush_subnormals(np.where(labels == 1, -opposite, sigmoid))
+        hessians = flush_subnormals(terms.small / (1 + terms.t))
+        return _weighted(gradients, weights)[:, None], _weighted(hessians, weights)[:, None]
+
+
+class Softmax(_Classification):
+    """Negative log-likelihood of K classes, one raw prediction each: p = softmax(x).
+
+    g_k = w * (p_k - [y = k]) and h_k = w * 2 * p_k * (1 - p_k). The Hessian of a row's loss is
+    diag(p) - p p^T; trees see one output each, so a diagonal has to stand for it. 2 p (1 - p) is
+    the smallest multiple of its own diagonal that bounds it from above for every p (Gershgorin:
+    the off-diagonal magnitudes of row k sum to p_k (1 - p_k)), so that a Newton step of all K trees
+    at once never overshoots; for two classes the step equals that of ``Logistic``. XGBoost takes
+    the same factor, scikit-learn takes 1, LightGBM K / (K - 1).
+    """
+
+    name = "softmax"
+    kind = ObjectiveKind.SOFTMAX
+    link = "softmax"
+    has_one_output_per_class = True
+
+    def __init__(self, n_classes: int) -> None:
+        self.n_classes = self.n_outputs = self.trees_per_round = n_classes
+
+    @classmethod
+    def for_classes(cls, n_classes: int | None) -> "Softmax":
+        """See Objective; two or more classes."""
+        assert n_classes is not None
+        return cls(n_classes)
+
+    def fit_baseline(self, label_sums: Sequence[Fraction], total_weight: Fraction) -> Float64Array:
+        """The logarithm of each class's share."""
+        return np.array([exact_log(label_sum / total_weight) for label_sum in label_sums])
+
+    def gradients(
+        self, predictions: Float32Array, labels: Float32Array, weights: Float32Array | None
+    ) -> tuple[Float32Array, Float32Array]:
+        """See the class. 1 - p_k is the sum of the other classes' terms: nothing cancels."""
+        terms = softmax_terms(predictions)
+        total = (1 + terms.rest)[:, None]
+        is_largest = predictions == terms.largest[:, None]
+        others = np.where(is_largest, terms.rest[:, None], total - terms.t)
+        p, q = flush_subnormals(terms.t / total), flush_subnormals(others / total)
+        is_label = labels[:, None] == np.arange(self.n_classes, dtype=np.float32)
+        gradients = flush_subnormals(np.where(is_label, -q, p))  # no -0
+        hessians = flush_subnormals((2 * p) * q)
+        return _weighted(gradients, weights), _weighted(hessians, weights)
+
+
+def _weighted(values: Float32Array, weights: Float32Array | None) -> Float32Array:
+    """``values * weight`` per row in float32, flushed; the values themselves without weights."""
+    if weights is None:
+        return values
+    with np.errstate(over="ignore", invalid="ignore"):
+        return flush_subnormals(values * (weights if values.ndim == 1 else weights[:, None]))
+
+
+OBJECTIVES: dict[str, type[Objective]] = {
+    objective.name: objective for objective in (SquaredError, Logistic, Softmax)
+}
+
+
+def find_objective(name: str) -> type[Objective]:
     """The objective of that name; InvalidParameterError names the allowed ones."""
     if name not in OBJECTIVES:
         allowed = ", ".join(repr(known) for known in OBJECTIVES)
         raise InvalidParameterError(f"objective must be one of {allowed}; found {name!r}.")
-    return OBJECTIVES[name]()
+    return OBJECTIVES[name]

@@ -15,8 +15,9 @@ class TrainingContext:
 
     Attributes
     ----------
-    round : zero-based index of the round just begun or ended; -1 before the first.
+    round : zero-based index of the round just begun or ended; ``first_round - 1`` before.
     n_estimators : rounds that were asked for.
+    first_round : index of the first round of this run; > 0 where it continues a model.
     history : metrics so far; the last entries belong to ``round`` once it has ended.
     higher_is_better : metric name -> whether larger values are better.
     stop_requested : whether any observer asked to stop after this round.
@@ -29,8 +30,10 @@ class TrainingContext:
         history: History,
         higher_is_better: Mapping[str, bool],
         read_predictions: Callable[[str], Any],
+        first_round: int = 0,
     ) -> None:
-        self.round = -1
+        self.round = first_round - 1
+        self.first_round = first_round
         self.n_estimators = n_estimators
         self.history = history
         self.higher_is_better = higher_is_better
@@ -57,9 +60,11 @@ class TrainingContext:
 
     def keep_best(self, round_index: int) -> None:
         """Cut the model back to its first ``round_index + 1`` rounds when training ends."""
-        if self.round < 0:
+        if self.round < self.first_round:
             raise InvalidParameterError("keep_best takes a finished round; there is none yet.")
-        self.best_iteration = check_integer("round_index", round_index, 0, self.round)
+        self.best_iteration = check_integer(
+            "round_index", round_index, self.first_round, self.round
+        )
 
 
 class TrainingObserver(Protocol):

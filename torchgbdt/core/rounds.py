@@ -17,8 +17,9 @@ from torchgbdt.core.fixed_point import (
     scale_exponent,
 )
 from torchgbdt.core.growth import RootTotals, TreeGrower
-from torchgbdt.core.metrics import Metric, mean_loss
+from torchgbdt.core.metrics import AreaUnderCurve, MeanLoss, Metric, mean_loss
 from torchgbdt.core.observer import History
+from torchgbdt.core.ranking import merge_rankings
 from torchgbdt.core.settings import TrainerSettings
 from torchgbdt.core.splits import SplitRules
 from torchgbdt.core.tree import Tree
@@ -90,12 +91,30 @@ class Booster:
         )
 
 
+@dataclass(frozen=True)
+class EvaluatedSet:
+    """What metrics need to know of a data set over all ranks.
+
+    Attributes
+    ----------
+    index : for the backend; 0 is the training data.
+    total_weight : exact, > 0.
+    label_variance : weighted variance of real targets; 0 where no metric needs it.
+    weight_scale : power of two at which weights become integers; see ``ranking.weight_scale``.
+    """
+
+    index: int
+    total_weight: Fraction
+    label_variance: Fraction
+    weight_scale: int
+
+
 class Evaluation:
     """Evaluates metrics after each round and keeps their history.
 
     Parameters
     ----------
-    datasets : name -> (index for the backend, exact total weight over all ranks).
+    datasets : by the names of the history.
     """
 
     def __init__(
@@ -103,7 +122,7 @@ class Evaluation:
         backend: ComputeBackend,
         communicator: Communicator,
         metrics: list[Metric],
-        datasets: dict[str, tuple[int, Fraction]],
+        datasets: dict[str, EvaluatedSet],
     ) -> None:
         self._backend = backend
         self._communicator = communicator
@@ -113,13 +132,18 @@ class Evaluation:
 
     def record(self) -> None:
         """Append each metric of each data set at the current predictions."""
-        for name, (index, total_weight) in self._datasets.items():
+        for name, data in self._datasets.items():
             for metric in self._metrics:
-                value = self._evaluate(metric, index, total_weight)
-                self.history[name][metric.name].append(value)
+                self.history[name][metric.name].append(self._evaluate(metric, data))
 
-    def _evaluate(self, metric: Metric, dataset: int, total_weight: Fraction) -> float:
-        losses = self._backend.evaluate(metric, dataset, self._communicator)
-        if not losses.finite:
-            return float("inf")
-        return metric.finish(mean_loss(losses.total, losses.scale, total_weight))
+    def _evaluate(self, metric: Metric, data: EvaluatedSet) -> float:
+        if isinstance(metric, MeanLoss):
+            losses = self._backend.evaluate(metric, data.index, self._communicator)
+            if not losses.finite:
+                return metric.worst
+            mean = mean_loss(losses.total, losses.scale, data.total_weight)
+            return metric.finish(mean, data.label_variance)
+        assert isinstance(metric, AreaUnderCurve)
+        own = self._backend.rank_rows(data.index, data.weight_scale)
+        ranked = merge_rankings(own, self._communicator)
+        return metric.finish(ranked.weights) if ranked.finite else metric.worst

@@ -16,34 +16,63 @@ from torchgbdt.core.errors import InvalidDataError
 from torchgbdt.core.feature_source import row_blocks
 from torchgbdt.core.fixed_point import flush_subnormals
 
+_REAL = "biuf"  # kinds of numpy dtypes
+
 
 def check_labels(
     labels: AnyArray, n_rows: int, name: str = "y", dropped: BoolArray | None = None
 ) -> AnyArray:
-    """Labels of a regression as float32 (where that is what came in) or float64, flushed.
+    """Labels of any kind in the dtype that they came in, one per row; a copy.
 
     Parameters
     ----------
-    labels : real numbers, (n_rows,) or (n_rows, 1). IN.
-    dropped : bool, (n_rows,), rows that do not count, or None; their labels become 0. IN.
+    labels : numbers, bools or numpy texts, (n_rows,) or (n_rows, 1). IN.
+    dropped : bool, (n_rows,), rows that do not count, or None. IN.
 
     Raises
     ------
-    InvalidDataError : wrong length or shape, text or complex labels, NaN, infinite or beyond
-        float32, integers beyond 2^53.
+    InvalidDataError : wrong length or shape, another kind, NaN or infinite.
     """
-    labels = _one_column(labels, n_rows, name)
+    labels = _one_column(labels, n_rows, name, kinds="biufU").copy()
+    if labels.dtype.kind != "f":
+        return labels
+    for rows in row_blocks(n_rows, labels.itemsize):
+        bad = ~np.isfinite(labels[rows])
+        if dropped is not None:
+            bad &= ~dropped[rows]
+        if bad.any():
+            position = rows.start + int(np.flatnonzero(bad)[0])
+            raise InvalidDataError(
+                f"{name} has {labels[position]} in row {position}; every label must be finite. "
+                f"Drop such rows, or impute them."
+            )
+    return labels
+
+
+def regression_targets(
+    labels: AnyArray, name: str = "y", dropped: BoolArray | None = None
+) -> AnyArray:
+    """Real targets as float32 (where that is what came in) or float64, flushed; a copy.
+
+    Parameters
+    ----------
+    labels : from ``check_labels``, (n_rows,). IN.
+    dropped : bool, (n_rows,), rows that do not count, or None; their targets become 0. IN.
+
+    Raises
+    ------
+    InvalidDataError : text, a value beyond float32, or integers beyond 2^53.
+    """
+    if labels.dtype.kind == "U":
+        raise InvalidDataError(
+            f"{name} holds texts, such as {labels[:1].tolist()}; a regression needs real numbers. "
+            f"To predict classes use objective='logistic' or 'softmax'."
+        )
     result = labels.astype(np.float32 if labels.dtype == np.float32 else np.float64)
-    for rows in row_blocks(n_rows, result.itemsize):
+    for rows in row_blocks(labels.size, result.itemsize):
         block = result[rows]
         if dropped is not None:
             block[dropped[rows]] = 0
-        if not np.isfinite(block).all():
-            position = int(np.flatnonzero(~np.isfinite(block))[0])
-            raise InvalidDataError(
-                f"{name} has {block[position]} in row {rows.start + position}; every target must "
-                f"be finite. Drop such rows, or impute them."
-            )
         largest = np.abs(block).max()
         if largest > LARGEST_FLOAT32:
             raise InvalidDataError(
@@ -102,45 +131,64 @@ def check_weights(
 
 
 def check_margins(
-    margins: AnyArray, n_rows: int, name: str = "base_margin", dropped: BoolArray | None = None
+    margins: AnyArray,
+    n_rows: int,
+    name: str = "base_margin",
+    dropped: BoolArray | None = None,
+    n_outputs: int | None = 1,
 ) -> Float32Array:
-    """Per-row margins as float32, flushed, (n_rows,).
+    """Per-row margins as float32, flushed, (n_rows, n_outputs).
 
     Parameters
     ----------
-    margins : real numbers, (n_rows,) or (n_rows, 1). IN.
+    margins : real numbers, (n_rows,) or (n_rows, n_outputs). IN.
     dropped : bool, (n_rows,), rows that do not count, or None; their margins become 0. IN.
+    n_outputs : columns of the raw prediction; None where only the classes in y will tell.
 
     Raises
     ------
     InvalidDataError : wrong length or shape, not real numbers, NaN or not finite in float32.
     """
-    margins = _one_column(margins, n_rows, name)
-    result = flush_subnormals(margins)
+    columns = margins[:, None] if margins.ndim == 1 else margins
+    if n_outputs == 1 or columns.ndim != 2:
+        columns = _one_column(margins, n_rows, name)[:, None]
+    _check_kind(columns, name)
+    if columns.shape != (n_rows, columns.shape[1] if n_outputs is None else n_outputs):
+        wanted = "n_classes" if n_outputs is None else n_outputs
+        raise InvalidDataError(
+            f"{name} has shape {tuple(margins.shape)}; X has {n_rows} rows, so ({n_rows}, "
+            f"{wanted}) is expected: one margin per raw prediction."
+        )
+    result = flush_subnormals(columns)
     if dropped is not None:
         result[dropped] = 0
     if not np.isfinite(result).all():
-        row = int(np.flatnonzero(~np.isfinite(result))[0])
+        row, column = np.argwhere(~np.isfinite(result))[0].tolist()
         raise InvalidDataError(
-            f"{name} has {margins[row]} in row {row}; margins must be finite in float32."
+            f"{name} has {columns[row, column]} in row {row}; margins must be finite in float32."
         )
     return result
 
 
-def _one_column(values: AnyArray, n_rows: int, name: str) -> AnyArray:
+def _one_column(values: AnyArray, n_rows: int, name: str, kinds: str = _REAL) -> AnyArray:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
-    _check_vector(values, n_rows, name)
+    _check_vector(values, n_rows, name, kinds)
     return values
 
 
-def _check_vector(values: AnyArray, n_rows: int, name: str) -> None:
-    if values.dtype.kind not in "biuf":
-        raise InvalidDataError(
-            f"{name} has dtype {values.dtype}; it must hold real numbers. Encode it first."
-        )
+def _check_vector(values: AnyArray, n_rows: int, name: str, kinds: str = _REAL) -> None:
+    _check_kind(values, name, kinds)
     if values.shape != (n_rows,):
         raise InvalidDataError(
             f"{name} has shape {tuple(values.shape)}; X has {n_rows} rows, so ({n_rows},) is "
             f"expected."
+        )
+
+
+def _check_kind(values: AnyArray, name: str, kinds: str = _REAL) -> None:
+    if values.dtype.kind not in kinds:
+        allowed = "real numbers" if kinds == _REAL else "real numbers, bools or texts"
+        raise InvalidDataError(
+            f"{name} has dtype {values.dtype}; it must hold {allowed}. Encode it first."
         )

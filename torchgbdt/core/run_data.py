@@ -1,26 +1,33 @@
-"""The data of one run on its way from the user to the backend.
+"""The data of one run as the user hands it over, checked and quantized.
 
-    RawData (X, y, weights) --check--> --quantize--> Dataset --centre on the baseline--> RunRows
+    RawData (X, y, weights) --check--> --quantize--> Dataset --> quantized_data
 
 A ``Dataset`` that is binned already enters at the second arrow.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 
-from torchgbdt.core.arrays import AnyArray, BoolArray, Float32Array, Float64Array
-from torchgbdt.core.backend import ComputeBackend, RunRows
+from torchgbdt.core.arrays import AnyArray, BoolArray, Float32Array
+from torchgbdt.core.backend import ComputeBackend
 from torchgbdt.core.binning import BinThresholds
+from torchgbdt.core.class_labels import check_class_labels
 from torchgbdt.core.communicator import Communicator
+from torchgbdt.core.continuation import check_continues, start_sums
 from torchgbdt.core.dataset import Dataset, quantize
 from torchgbdt.core.errors import InvalidDataError, InvalidParameterError
-from torchgbdt.core.exact_sum import ExactSum, exact_weighted_sum
 from torchgbdt.core.feature_source import FeatureSource
-from torchgbdt.core.objectives import Objective
-from torchgbdt.core.row_values import check_labels, check_margins, check_weights
+from torchgbdt.core.model import Model
+from torchgbdt.core.objectives import Objective, find_objective
+from torchgbdt.core.quantized_data import QuantizedData
+from torchgbdt.core.row_values import (
+    check_labels,
+    check_margins,
+    check_weights,
+    regression_targets,
+)
 from torchgbdt.core.settings import BinningSettings, TrainerSettings, default_of
 
 
@@ -92,38 +99,46 @@ class TrainingData:
     Attributes
     ----------
     margins, valid_margins : per input row, or None; replace the fitted baseline.
+    init_model : the model whose training goes on, or None.
     """
 
     train: RawData | Dataset
     valids: Sequence[RawData | Dataset] = ()
     margins: AnyArray | None = None
     valid_margins: Sequence[AnyArray | None] = ()
+    init_model: Model | None = None
 
     def check(self, settings: TrainerSettings, *, is_share: bool = False) -> "TrainingData":
         """Return the data with every array checked, or raise InvalidDataError.
 
         ``is_share``: other ranks hold rows of the same sets.
         """
-        train = _check_one(self.train, "", is_share)
-        valids = [_check_one(v, f"eval_set[{i}]", is_share) for i, v in enumerate(self.valids)]
+        objective = find_objective(settings.objective)
+        train = _check_one(self.train, "", objective, is_share)
+        valids = [
+            _check_one(valid, f"eval_set[{index}]", objective, is_share)
+            for index, valid in enumerate(self.valids)
+        ]
         for index, valid in enumerate(valids):
             _check_same_features(train, valid, f"eval_set[{index}]")
         if isinstance(train, Dataset):
             _check_binning_settings(train.settings, settings)
-        valid_margins = list(self.valid_margins) or [None] * len(valids)
-        if any((margin is None) != (self.margins is None) for margin in valid_margins):
+        if self.init_model is not None:
+            names = train.feature_names
+            check_continues(self.init_model, objective.name, _n_features(train), names)
+            _check_no_baseline(settings)
+        margins = [self.margins, *(list(self.valid_margins) or [None] * len(valids))]
+        if any((margin is None) != (self.margins is None) for margin in margins):
             raise InvalidDataError(
                 "base_margin and eval_base_margin go together: pass one margin array for the "
                 "training data and one for every eval set, or none at all."
             )
-        return TrainingData(
-            train,
-            valids,
-            _check_margins_of(train, self.margins, "base_margin"),
-            [
-                _check_margins_of(valid, margins, f"eval_base_margin[{index}]")
-                for index, (valid, margins) in enumerate(zip(valids, valid_margins, strict=True))
-            ],
+        checked = [
+            _check_margins_of(data, margin, index, objective)
+            for index, (data, margin) in enumerate(zip((train, *valids), margins, strict=True))
+        ]
+        return replace(
+            self, train=train, valids=valids, margins=checked[0], valid_margins=checked[1:]
         )
 
     def quantize(
@@ -142,120 +157,70 @@ class TrainingData:
         ]
         for index, valid in enumerate(valids):
             _check_same_thresholds(train, valid, f"eval_set[{index}]")
-        margins = [self.margins, *self.valid_margins]
-        kept = [
+        datasets = (train, *valids)
+        margins = [
             None if margin is None else data.of_kept_rows(margin)
-            for data, margin in zip((train, *valids), margins, strict=True)
+            for data, margin in zip(datasets, (self.margins, *self.valid_margins), strict=True)
         ]
-        return QuantizedData((train, *valids), kept)
+        given = (self.train, *self.valids)
+        starts = [
+            self._start(one, data, backend, index)
+            for index, (one, data) in enumerate(zip(given, datasets, strict=True))
+        ]
+        return QuantizedData(datasets, margins, starts)
+
+    def _start(
+        self, given: RawData | Dataset, data: Dataset, backend: ComputeBackend, index: int
+    ) -> Float32Array | None:
+        """Prediction sums of ``init_model`` on a data set's kept rows."""
+        if self.init_model is None:
+            return None
+        name = "X" if index == 0 else f"eval_set[{index - 1}]"
+        if isinstance(given, Dataset):
+            return start_sums(self.init_model, given, backend, name)
+        return data.of_kept_rows(start_sums(self.init_model, given.source, backend, name))
 
 
-@dataclass(frozen=True)
-class QuantizedData:
-    """Binned data sets, the training data first, with margins of their kept rows."""
-
-    datasets: tuple[Dataset, ...]
-    margins: list[Float32Array | None]
-
-    @property
-    def train(self) -> Dataset:
-        """The data that trees are grown on."""
-        return self.datasets[0]
-
-    def any_weights(self, communicator: Communicator) -> bool:
-        """Whether any rank's training rows have weights."""
-        return communicator.any_true(self.train.weights is not None)
-
-    def fit_baseline(
-        self, objective: Objective, given: float | None, communicator: Communicator
-    ) -> Float64Array:
-        """float64, (n_outputs,): the given baseline; 0 with margins; else the fitted one."""
-        if given is not None:
-            return np.full(objective.n_outputs, given, np.float64)
-        if self.margins[0] is not None:
-            return np.zeros(objective.n_outputs, np.float64)
-        assert self.train.labels is not None
-        labels = exact_weighted_sum(self.train.labels, self.train.weights)
-        weights = total_weight(self.train, communicator)
-        communicator.sum_int64(labels.limbs)
-        return objective.fit_baseline(labels, weights)
-
-    def run_rows(
-        self, objective: Objective, baseline: Float64Array, communicator: Communicator
-    ) -> list[RunRows]:
-        """The rows of each data set with labels centred on the baseline.
-
-        Raises
-        ------
-        InvalidDataError : a label lies too far from the baseline for float32.
-        """
-        result = []
-        for index, (data, margins) in enumerate(zip(self.datasets, self.margins, strict=True)):
-            assert data.labels is not None
-            labels = objective.center_labels(data.labels, baseline, margins)
-            _check_centered(labels, data, "y" if index == 0 else f"eval_set[{index - 1}] y")
-            total_rows = np.array([data.n_rows], np.int64)
-            communicator.sum_int64(total_rows)
-            result.append(RunRows(data.bins, labels, data.weights, None, int(total_rows[0])))
-        return result
-
-
-def _check_centered(labels: Float32Array, data: Dataset, name: str) -> None:
-    """Raise InvalidDataError if a label lies too far from the baseline for float32."""
-    if not np.isfinite(labels).all():
-        row = int(np.flatnonzero(~np.isfinite(labels))[0])
-        input_row = row if data.kept_rows is None else int(data.kept_rows[row])
-        raise InvalidDataError(
-            f"{name} minus the baseline (or base_margin) exceeds float32 in row {input_row}; "
-            f"scale y."
-        )
-
-
-def total_weight(data: Dataset, communicator: Communicator) -> ExactSum:
-    """Exact sum of the weights over all ranks; rows without weights count 1."""
-    result = ExactSum()
-    if data.weights is None:
-        result.add(np.array([float(data.n_rows)]))
-    else:
-        result = exact_weighted_sum(data.weights, None)
-    communicator.sum_int64(result.limbs)
-    return result
-
-
-def total_weights(data: QuantizedData, communicator: Communicator) -> list[Fraction]:
-    """The exact total weight of each data set, > 0.
-
-    Raises
-    ------
-    InvalidDataError : no rank has a row that counts.
-    """
-    totals = [total_weight(one, communicator).total() for one in data.datasets]
-    for index, total in enumerate(totals[1:]):
-        if total == 0:
-            raise InvalidDataError(
-                f"eval_set[{index}] has no row with a positive weight; nothing can be evaluated on."
-            )
-    return totals
-
-
-def _check_one(data: RawData | Dataset, name: str, is_share: bool) -> RawData | Dataset:
-    if isinstance(data, RawData):
-        if data.labels is None:
+def _check_one(
+    data: RawData | Dataset, name: str, objective: type[Objective], is_share: bool
+) -> RawData | Dataset:
+    """One data set with labels that the objective can learn from."""
+    if data.labels is None:
+        if isinstance(data, RawData):
             prefix = f"{data.name} " if data.name else ""
             raise InvalidDataError(f"{prefix}y is missing; training needs targets.")
-        return data.check(is_share=is_share)
-    if data.labels is None:
         where = f" in {name}" if name else ""
         raise InvalidDataError(f"the Dataset{where} has no y; build it with targets.")
-    return data
+    labels_name = f"{name} y" if name else "y"
+    dropped = kept_rows = None
+    if isinstance(data, RawData):
+        data = data.check(is_share=is_share)
+        dropped = data.dropped_rows()
+    else:
+        kept_rows = data.kept_rows
+    assert data.labels is not None
+    if objective.takes_classes:
+        check_class_labels(data.labels, labels_name, dropped, kept_rows)
+        return data
+    return replace(data, labels=regression_targets(data.labels, labels_name, dropped))
 
 
 def _check_margins_of(
-    data: RawData | Dataset, margins: AnyArray | None, name: str
+    data: RawData | Dataset, margins: AnyArray | None, index: int, objective: type[Objective]
 ) -> Float32Array | None:
     if margins is None:
         return None
-    return check_margins(margins, _input_rows(data), name, data.dropped_rows())
+    name = "base_margin" if index == 0 else f"eval_base_margin[{index - 1}]"
+    n_outputs = None if objective.has_one_output_per_class else 1
+    return check_margins(margins, _input_rows(data), name, data.dropped_rows(), n_outputs)
+
+
+def _check_no_baseline(settings: TrainerSettings) -> None:
+    if settings.baseline is not None:
+        raise InvalidParameterError(
+            f"baseline={settings.baseline:g} cannot be set with init_model, whose baseline is kept. "
+            f"Leave it out."
+        )
 
 
 def _n_features(data: RawData | Dataset) -> int:

@@ -9,19 +9,21 @@ in FAILED with everything released, and is raised on.
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from torchgbdt.core.arrays import Float32Array, Float64Array
 from torchgbdt.core.backend import ComputeBackend, RunSettings, histogram_bytes
 from torchgbdt.core.clock import PhaseClock
 from torchgbdt.core.communicator import SINGLE_RANK, Communicator
-from torchgbdt.core.dataset import Dataset
 from torchgbdt.core.errors import StateError
 from torchgbdt.core.growth import TreeGrower, TreeLimits
 from torchgbdt.core.histogram_plan import HistogramPlan
-from torchgbdt.core.metrics import make_metrics
-from torchgbdt.core.model import Model, check_model, raw_float32
-from torchgbdt.core.objectives import make_objective
+from torchgbdt.core.metrics import MeanLoss, make_metrics
+from torchgbdt.core.model import Model, check_model
+from torchgbdt.core.objectives import find_objective
 from torchgbdt.core.observer import (
     History,
     ObserverGroup,
@@ -30,8 +32,11 @@ from torchgbdt.core.observer import (
     dataset_names,
     named_dataset,
 )
-from torchgbdt.core.rounds import Booster, Evaluation
-from torchgbdt.core.run_data import QuantizedData, TrainingData, total_weights
+from torchgbdt.core.quantized_data import LabelledData, total_weights
+from torchgbdt.core.ranking import weight_scale
+from torchgbdt.core.raw_predictions import raw_float32
+from torchgbdt.core.rounds import Booster, EvaluatedSet, Evaluation
+from torchgbdt.core.run_data import TrainingData
 from torchgbdt.core.settings import TrainerSettings
 from torchgbdt.core.states import TRANSITIONS, TrainerState
 from torchgbdt.core.tree import Forest, Tree
@@ -64,8 +69,8 @@ class TrainingSession:
         self.clock = PhaseClock()
         self.history: History = {}
         self._settings = settings
-        self._objective = make_objective(settings.objective)
-        self._metrics = make_metrics(settings.eval_metric or (self._objective.default_metric,))
+        objective = find_objective(settings.objective)
+        self._metrics = make_metrics(settings.eval_metric, objective)
         self._backend = backend
         self._observers = ObserverGroup(observers)
         self._communicator = communicator
@@ -100,12 +105,16 @@ class TrainingSession:
             quantized = self._held["input"].quantize(
                 self._settings, self._backend, self._communicator
             )
-        self._enter(S.QUANTIZED, data=quantized)
+        initial = data.init_model
+        classes = None if initial is None else initial.classes
+        objective = find_objective(self._settings.objective)
+        labelled = quantized.label(objective, classes, self._communicator)
+        self._enter(S.QUANTIZED, data=labelled)
         with self.clock.phase("prepare"):
-            run = self._prepare(quantized)
+            run = self._prepare(labelled, initial)
         self._enter(S.BACKEND_READY, run=run)
-        self._enter(S.ITERATING, trees=[])
-        context = self._iterate(run, quantized)
+        self._enter(S.ITERATING, trees=[] if initial is None else initial.forest.trees())
+        context = self._iterate(run, labelled)
         model = self._finalize(run, context)
         self._report()
         self._enter(S.MODEL_FINALIZED, model=model)
@@ -117,19 +126,23 @@ class TrainingSession:
         """Take down what the backend counted, while it still has its run."""
         self._facts |= self._backend.diagnostics()
 
-    def _prepare(self, data: QuantizedData) -> "_Run":
-        """Fit the baseline, hand all rows to the backend, and set up the growth of trees."""
-        settings, objective, communicator = self._settings, self._objective, self._communicator
-        baseline = data.fit_baseline(objective, settings.baseline, communicator)
-        rows = data.run_rows(objective, baseline, communicator)
+    def _prepare(self, data: LabelledData, initial: Model | None) -> "_Run":
+        """Find the baseline, hand all rows to the backend, and set up the growth of trees."""
+        settings, objective, communicator = self._settings, data.objective, self._communicator
+        if initial is None:
+            baseline = data.fit_baseline(settings.baseline, communicator)
+        else:
+            baseline = initial.baseline
+        rows = data.run_rows(baseline, communicator)
         tree_outputs = objective.n_outputs // objective.trees_per_round
-        thresholds = data.train.thresholds
+        thresholds = data.quantized.train.thresholds
         n_slots = _n_slots(settings, thresholds.total_bins, tree_outputs, rows[0].total_rows)
-        constant_hessian = objective.constant_hessian and not data.any_weights(communicator)
+        any_weights = data.quantized.any_weights(communicator)
+        constant_hessian = objective.constant_hessian and not any_weights
         self._backend.prepare(
             rows[0],
             rows[1:],
-            RunSettings(thresholds, objective, tree_outputs, constant_hessian, n_slots),
+            RunSettings(thresholds, objective, baseline, tree_outputs, constant_hessian, n_slots),
         )
         grower = TreeGrower(
             self._backend,
@@ -144,42 +157,54 @@ class TrainingSession:
         )
         self._facts |= {
             "n_rows": rows[0].total_rows,
-            "n_features": data.train.n_features,
+            "n_features": thresholds.n_features,
             "histogram_slots": n_slots,
         }
-        return _Run(booster, self._evaluation(data), baseline)
+        first_round = 0 if initial is None else initial.n_rounds
+        return _Run(booster, self._evaluation(data), baseline, first_round)
 
-    def _evaluation(self, data: QuantizedData) -> Evaluation:
+    def _evaluation(self, data: LabelledData) -> Evaluation:
         """Validation sets always; the training set only if the user named a metric."""
-        weights = total_weights(data, self._communicator)
-        names = dataset_names(len(data.datasets) - 1)
+        weights = total_weights(data.quantized, self._communicator)
+        names = dataset_names(len(weights) - 1)
         evaluated = {
-            name: (index, weights[index])
+            name: self._evaluated_set(data, index, weights[index])
             for index, name in enumerate(names)
             if index > 0 or self._settings.eval_metric is not None
         }
         return Evaluation(self._backend, self._communicator, self._metrics, evaluated)
 
-    def _iterate(self, run: "_Run", data: QuantizedData) -> TrainingContext:
+    def _evaluated_set(self, data: LabelledData, index: int, weight: Fraction) -> EvaluatedSet:
+        variance = Fraction(0)
+        if any(isinstance(one, MeanLoss) and one.needs_variance for one in self._metrics):
+            variance = data.label_variance(index, self._communicator)
+        largest = data.largest_weight(index, self._communicator)
+        count = np.array([data.quantized.datasets[index].n_rows], np.int64)
+        self._communicator.sum_int64(count)
+        return EvaluatedSet(index, weight, variance, weight_scale(largest, int(count[0])))
+
+    def _iterate(self, run: "_Run", data: LabelledData) -> TrainingContext:
         """All boosting rounds, with the callbacks around them."""
         self.history = run.evaluation.history
+        margins = data.quantized.margins
 
         def read_predictions(name: str) -> Any:
-            index = named_dataset(name, len(data.datasets) - 1)
+            index = named_dataset(name, len(margins) - 1)
             sums = self._backend.read_predictions(index)
-            return self._present(raw_float32(run.baseline, sums, data.margins[index]))
+            return self._present(raw_float32(run.baseline, sums, margins[index]))
 
         context = TrainingContext(
             self._settings.n_estimators,
             self.history,
             {metric.name: metric.higher_is_better for metric in self._metrics},
             read_predictions,
+            run.first_round,
         )
         self._observers.on_train_begin(context)
-        for round_index in range(self._settings.n_estimators):
-            context.round = round_index
+        for index in range(self._settings.n_estimators):
+            context.round = run.first_round + index
             self._observers.on_round_begin(context)
-            self._held["trees"] += run.booster.boost(round_index)
+            self._held["trees"] += run.booster.boost(context.round)
             with self.clock.phase("evaluate"):
                 run.evaluation.record()
             self._observers.on_round_end(context)
@@ -190,10 +215,11 @@ class TrainingSession:
 
     def _finalize(self, run: "_Run", context: TrainingContext) -> Model:
         """The model of the rounds that are kept, every array checked."""
-        objective, best = self._objective, context.best_iteration
+        data: LabelledData = self._held["data"]
+        objective, best = data.objective, context.best_iteration
         trees: list[Tree] = self._held["trees"]
         kept = trees if best is None else trees[: (best + 1) * objective.trees_per_round]
-        train: Dataset = self._held["data"].train
+        train = data.quantized.train
         return check_model(
             Model(
                 forest=Forest.from_trees(kept, objective.n_outputs // objective.trees_per_round),
@@ -203,6 +229,7 @@ class TrainingSession:
                 objective=objective.name,
                 link=objective.link,
                 feature_names=train.feature_names,
+                classes=data.classes,
                 best_iteration=best,
                 settings={**asdict(self._settings), "max_bins": train.settings.max_bins},
             )
@@ -238,6 +265,7 @@ class _Run:
     booster: Booster
     evaluation: Evaluation
     baseline: Float64Array
+    first_round: int
 
 
 def _n_slots(settings: TrainerSettings, total_bins: int, tree_outputs: int, total_rows: int) -> int:

@@ -201,6 +201,10 @@ class Forest:
         """One tree, as views."""
         return _slice_nodes(self.nodes, int(self.offsets[index]), int(self.offsets[index + 1]))
 
+    def trees(self) -> list[Tree]:
+        """All trees, as views."""
+        return [self.tree(index) for index in range(self.n_trees)]
+
     def slice(self, start: int, stop: int) -> "Forest":
         """Trees start..stop, as views."""
         begin, end = int(self.offsets[start]), int(self.offsets[stop])

@@ -13,6 +13,8 @@ from torchgbdt.core import model as core
 from torchgbdt.core.arrays import AnyArray, Float32Array, Float64Array
 from torchgbdt.core.backend import ComputeBackend
 from torchgbdt.core.errors import InvalidDataError, StateError
+from torchgbdt.core.probabilities import predicted_codes, probabilities
+from torchgbdt.core.raw_predictions import raw_float32, raw_float64
 from torchgbdt.core.row_values import check_margins
 from torchgbdt.torch_api.feature_names import check_same_names
 from torchgbdt.torch_api.float_environment import ieee_arithmetic
@@ -23,9 +25,9 @@ class Model:
     """A trained model. Made by ``Trainer.fit``, ``tg.train`` and ``tg.load``; nothing changes it.
 
     Predictions of a torch tensor are tensors on its device, float64 for a float64 tensor and
-    float32 otherwise; predictions of numpy arrays and lists are float64 arrays. Where the model has
-    one output they have shape (n_rows,), otherwise (n_rows, n_outputs). No rows give an empty
-    result. X is anything ``fit`` takes, and is read in place; nan is missing.
+    float32 otherwise; predictions of numpy arrays, frames and lists are float64 arrays. Where the
+    model has one output they have shape (n_rows,), otherwise (n_rows, n_outputs). No rows give an
+    empty result. X is anything ``fit`` takes, and is read in place; nan is missing.
 
     Every method that takes X raises InvalidDataError where X has another number of columns than the
     training data, or other ``feature_names`` where they are given, or cannot be read as numbers.
@@ -58,42 +60,66 @@ class Model:
     def predict(
         self, X: Any, *, base_margin: Any = None, feature_names: Sequence[str] | None = None
     ) -> Any:
-        """Predict the mean of each row's target.
+        """Predict the mean of each row's target, or its class.
 
         Parameters
         ----------
-        X : tensor or array, (n_rows, n_features). IN.
-        base_margin : raw predictions that the trees are added to, (n_rows,); for models that were
-            trained with one. IN.
+        X : tensor, array or frame, (n_rows, n_features). IN.
+        base_margin : raw predictions that the trees are added to, (n_rows,), or (n_rows,
+            n_outputs) for softmax; for models that were trained with one. IN.
         feature_names : names of X's columns, to be compared with the model's.
-        """
-        # The only link so far is the identity.
-        return self.predict_raw(X, base_margin=base_margin, feature_names=feature_names)
 
-    def predict_proba(self, X: Any, *, base_margin: Any = None) -> Any:
-        """Class probabilities, (n_rows, n_classes); StateError for a model without classes."""
-        raise StateError(
-            f"predict_proba needs a classifier; this model was trained with objective="
-            f"{self.objective!r}. Use predict."
-        )
+        Returns
+        -------
+        Means; or of each row the likeliest class as in ``classes``, the first one of a tie. Classes
+        are a tensor where X is one and they are numbers, otherwise a numpy array.
+        """
+        with ieee_arithmetic():
+            features, sums, margins = self._sums(X, base_margin, feature_names)
+            if self._core.classes is None:
+                return self._raw(features, sums, margins)
+            raw = raw_float32(self._core.baseline, sums, margins)
+            labels = self._core.classes[predicted_codes(self._core.link, raw)]
+            if labels.dtype.kind == "f" and not features.is_float64:
+                labels = labels.astype(np.float32)
+            return labels if labels.dtype.kind == "U" else features.like_input(labels)
+
+    def predict_proba(
+        self, X: Any, *, base_margin: Any = None, feature_names: Sequence[str] | None = None
+    ) -> Any:
+        """Class probabilities, (n_rows, n_classes), in the order of ``classes``.
+
+        They are made of float32 raw predictions with a portable ``exp``, so they are the same bits
+        on every machine; float64 results are divided in float64. Arguments as in ``predict``.
+
+        Raises
+        ------
+        StateError : the model has no classes.
+        """
+        if self._core.classes is None:
+            raise StateError(
+                f"predict_proba needs a classifier; this model was trained with objective="
+                f"{self.objective!r}. Use predict."
+            )
+        with ieee_arithmetic():
+            features, sums, margins = self._sums(X, base_margin, feature_names)
+            raw = raw_float32(self._core.baseline, sums, margins)
+            dtype = np.float64 if features.is_float64 else np.float32
+            return features.like_input(probabilities(self._core.link, raw, dtype))
 
     def predict_raw(
         self, X: Any, *, base_margin: Any = None, feature_names: Sequence[str] | None = None
     ) -> Any:
         """Baseline plus the sum of the trees, before the link; arguments as in ``predict``."""
         with ieee_arithmetic():
-            features = self._read(X, feature_names)
-            margins = _read_margins(base_margin, features)
-            sums = self._no_sums(features)
-            _backend().predict(self._core.forest, features.matrix, sums)
-            return self._raw(features, sums, margins)
+            return self._raw(*self._sums(X, base_margin, feature_names))
 
     def staged_predict_raw(
         self, X: Any, *, base_margin: Any = None, feature_names: Sequence[str] | None = None
     ) -> Iterator[Any]:
         """``predict_raw`` after each round: ``n_rounds`` results, each one round's work."""
         features = self._read(X, feature_names)
-        return self._stages(features, _read_margins(base_margin, features))
+        return self._stages(features, self._read_margins(base_margin, features))
 
     def predict_leaf(self, X: Any, *, feature_names: Sequence[str] | None = None) -> Any:
         """The leaf where each row ends, int32, (n_rows, n_trees): its breadth-first index.
@@ -196,14 +222,30 @@ class Model:
     def _no_sums(self, features: Features) -> Float32Array:
         return np.zeros((features.matrix.n_rows, self._core.n_outputs), np.float32)
 
+    def _sums(
+        self, X: Any, base_margin: Any, feature_names: Sequence[str] | None
+    ) -> tuple[Features, Float32Array, Float32Array | None]:
+        """X as it was read, the sums of leaf values of its rows, and their margins."""
+        features = self._read(X, feature_names)
+        margins = self._read_margins(base_margin, features)
+        sums = self._no_sums(features)
+        _backend().predict(self._core.forest, features.matrix, sums)
+        return features, sums, margins
+
+    def _read_margins(self, base_margin: Any, features: Features) -> Float32Array | None:
+        if base_margin is None:
+            return None
+        margins = read_vector(base_margin, "base_margin", {})
+        return check_margins(margins, features.matrix.n_rows, n_outputs=self._core.n_outputs)
+
     def _raw(self, features: Features, sums: Float32Array, margins: Float32Array | None) -> Any:
         """Raw predictions in the kind and precision of X; a new array."""
         baseline = self._core.baseline
         raw: AnyArray
         if features.is_float64:
-            raw = core.raw_float64(baseline, sums, margins)
+            raw = raw_float64(baseline, sums, margins)
         else:
-            raw = core.raw_float32(baseline, sums, margins)
+            raw = raw_float32(baseline, sums, margins)
         return features.like_input(raw[:, 0] if self._core.n_outputs == 1 else raw)
 
     def _stages(self, features: Features, margins: Float32Array | None) -> Iterator[Any]:
@@ -230,17 +272,15 @@ def load(path: str | os.PathLike[str]) -> Model:
         return Model(serialization.load_model(path))
 
 
+def core_model(model: Model) -> core.Model:
+    """What the core goes on from when training is continued."""
+    return model._core
+
+
 def _from_bytes(data: bytes) -> Model:
     """Unpickle: a pickled model holds the bytes of its file."""
     with ieee_arithmetic():
         return Model(serialization.model_from_bytes(data))
-
-
-def _read_margins(base_margin: Any, features: Features) -> Float32Array | None:
-    if base_margin is None:
-        return None
-    margins = read_vector(base_margin, "base_margin", {})
-    return check_margins(margins, features.matrix.n_rows)
 
 
 def _backend() -> ComputeBackend:

@@ -10,7 +10,7 @@ import torch
 from torchgbdt.backends.registry import AUTO, make_backend
 from torchgbdt.core.errors import InvalidParameterError
 from torchgbdt.core.metrics import make_metrics
-from torchgbdt.core.objectives import make_objective
+from torchgbdt.core.objectives import find_objective
 from torchgbdt.core.settings import TrainerSettings
 
 _FIT_ARGUMENTS = (
@@ -21,6 +21,7 @@ _FIT_ARGUMENTS = (
     "eval_sample_weight",
     "base_margin",
     "eval_base_margin",
+    "init_model",
 )
 
 
@@ -48,7 +49,35 @@ _ELSEWHERE = {
         ("verbose", "verbosity", "verbose_eval"), "use callbacks=[tg.callbacks.ProgressBar()]"
     ),
     "missing": "missing values are nan",
+    **dict.fromkeys(
+        ("class_weight", "scale_pos_weight", "is_unbalance"),
+        "pass sample_weight to fit, or use tg.GBDTClassifier(class_weight=...)",
+    ),
+    **dict.fromkeys(("num_class", "n_classes"), "classes are found in y"),
     **dict.fromkeys(("feature_names", "categorical_features"), "it belongs to tg.Dataset"),
+}
+
+
+# Objectives and metrics by the names that other libraries have for them.
+_OBJECTIVES_ELSEWHERE = {
+    **dict.fromkeys(
+        ("reg:squarederror", "regression", "regression_l2", "l2", "mse", "RMSE"), "squared_error"
+    ),
+    **dict.fromkeys(("binary:logistic", "binary", "log_loss", "Logloss"), "logistic"),
+    **dict.fromkeys(
+        ("multi:softprob", "multi:softmax", "multiclass", "MultiClass", "softprob"), "softmax"
+    ),
+}
+_METRICS_ELSEWHERE = {
+    **dict.fromkeys(("l2", "mse", "root_mean_squared_error", "RMSE"), "rmse"),
+    **dict.fromkeys(("l1", "MAE", "mean_absolute_error"), "mae"),
+    **dict.fromkeys(("R2", "r2_score"), "r2"),
+    **dict.fromkeys(
+        ("log_loss", "mlogloss", "binary_logloss", "multi_logloss", "cross_entropy", "Logloss"),
+        "logloss",
+    ),
+    **dict.fromkeys(("merror", "binary_error", "multi_error", "accuracy", "Accuracy"), "error"),
+    **dict.fromkeys(("AUC", "roc_auc"), "auc"),
 }
 
 
@@ -92,10 +121,21 @@ def make_settings(given: Mapping[str, Any]) -> TrainerSettings:
     if "device" in values:
         values["device"] = _device_name(values["device"])
     settings = TrainerSettings(**values)
-    make_metrics(settings.eval_metric or (make_objective(settings.objective).default_metric,))
+    _check_spellings("objective", [settings.objective], _OBJECTIVES_ELSEWHERE)
+    _check_spellings("eval_metric", settings.eval_metric or (), _METRICS_ELSEWHERE)
+    make_metrics(settings.eval_metric, find_objective(settings.objective))
     if (settings.backend, settings.device) != (AUTO, AUTO):
         make_backend(settings.backend, settings.device, 1)  # says now what cannot run here
     return settings
+
+
+def _check_spellings(argument: str, names: Sequence[str], elsewhere: Mapping[str, str]) -> None:
+    """Raise InvalidParameterError if a name is another library's for one of ours."""
+    for name in names:
+        if name in elsewhere:
+            raise InvalidParameterError(
+                f"{argument}={name!r} is called {elsewhere[name]!r} here; write that."
+            )
 
 
 def _unknown(name: str, known: list[str]) -> str:

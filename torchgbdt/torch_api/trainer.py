@@ -69,20 +69,25 @@ class Trainer:
         eval_sample_weight: Any = None,
         base_margin: Any = None,
         eval_base_margin: Any = None,
+        init_model: Model | None = None,
     ) -> Model:
         """Train a model.
 
         Parameters
         ----------
-        X : torch tensor or numpy array, (n_rows, n_features), nan is missing; or a ``tg.Dataset``,
-            which holds y and sample_weight itself.
-        y : real targets, (n_rows,) or (n_rows, 1).
+        X : torch tensor, numpy array or data frame (pandas, polars, arrow), (n_rows, n_features),
+            nan and null are missing; or a ``tg.Dataset``, which holds y and sample_weight itself.
+        y : (n_rows,) or (n_rows, 1): real targets; or for objective="logistic" and "softmax" class
+            labels: integers, bools, whole floats, or texts.
         sample_weight : >= 0, (n_rows,); rows of weight 0 are left out.
         eval_set : list of (X, y) pairs, or of subsets of the training Dataset; "valid_0", ... in
             the history.
         eval_sample_weight : list with one entry per evaluation set, None where it has none.
-        base_margin : raw predictions to start from, (n_rows,), in place of a fitted baseline.
+        base_margin : raw predictions to start from, (n_rows,), or (n_rows, n_classes) for softmax,
+            in place of a fitted baseline.
         eval_base_margin : list of the same for each evaluation set; needed with ``base_margin``.
+        init_model : a model to go on from: its baseline, classes and trees are kept and
+            ``n_estimators`` rounds are added. 50 + 50 rounds on the same data are the model of 100.
 
         Raises
         ------
@@ -93,7 +98,14 @@ class Trainer:
         Whatever is raised, Ctrl-C included: ``state`` is FAILED, and ``model`` is what it was.
         """
         given = FitArguments(
-            X, y, sample_weight, eval_set, eval_sample_weight, base_margin, eval_base_margin
+            X,
+            y,
+            sample_weight,
+            eval_set,
+            eval_sample_weight,
+            base_margin,
+            eval_base_margin,
+            init_model,
         )
         in_fit = self._in_fit.setdefault(os.getpid(), threading.Lock())
         if in_fit.locked():
@@ -183,6 +195,7 @@ def train(
     eval_sample_weight: Any = None,
     base_margin: Any = None,
     eval_base_margin: Any = None,
+    init_model: Model | None = None,
     callbacks: Sequence[TrainingObserver] = (),
     **settings: Unpack[SettingsArguments],
 ) -> Model:
@@ -190,7 +203,7 @@ def train(
 
     Parameters
     ----------
-    X, y, sample_weight, eval_set, eval_sample_weight, base_margin, eval_base_margin :
+    X, y, sample_weight, eval_set, eval_sample_weight, base_margin, eval_base_margin, init_model :
         as in ``Trainer.fit``.
     callbacks, settings : as in ``Trainer``.
     """
@@ -202,6 +215,7 @@ def train(
         eval_sample_weight=eval_sample_weight,
         base_margin=base_margin,
         eval_base_margin=eval_base_margin,
+        init_model=init_model,
     )
 
 

@@ -1,0 +1,150 @@
+"""Class labels: the distinct values of y in ascending order, and the code of each row.
+
+    y: text, integers, bools or whole floats --> classes (n_classes,), codes int32 (n_rows,)
+
+Classes come from the rows that count, on all ranks. A code is a position in ``classes``.
+"""
+
+import numpy as np
+
+from torchgbdt.core.arrays import AnyArray, BoolArray, Int32Array, Int64Array
+from torchgbdt.core.communicator import Communicator
+from torchgbdt.core.errors import InvalidDataError
+
+MAX_CLASSES = 4096
+"""More distinct labels than this are a mistake far more often than classes; each costs a tree per
+round and a column of predictions."""
+
+_KIND_NAMES = {"b": "bools", "i": "integers", "u": "integers", "f": "floats", "U": "texts"}
+
+
+def check_class_labels(
+    labels: AnyArray,
+    name: str,
+    dropped: BoolArray | None = None,
+    kept_rows: Int64Array | None = None,
+) -> None:
+    """Raise InvalidDataError if labels that count are fractions.
+
+    Parameters
+    ----------
+    labels : checked by ``row_values.check_labels``, (n_rows,). IN.
+    dropped : bool, (n_rows,), rows that do not count, or None. IN.
+    kept_rows : int64, (n_rows,), the input row of each label for messages; None for all rows. IN.
+    """
+    if labels.dtype.kind != "f":
+        return
+    fractional = labels != np.floor(labels)
+    if dropped is not None:
+        fractional &= ~dropped
+    if fractional.any():
+        first = int(np.flatnonzero(fractional)[0])
+        row = first if kept_rows is None else int(kept_rows[first])
+        raise InvalidDataError(
+            f"{name} has {labels[first]} in row {row}; class labels must be texts, integers, bools "
+            f"or whole numbers. For a real target use objective='squared_error'."
+        )
+
+
+def find_classes(labels: AnyArray, name: str, communicator: Communicator) -> AnyArray:
+    """The distinct labels over all ranks, ascending, each rank's rows being those that count.
+
+    Parameters
+    ----------
+    labels : checked by ``check_class_labels``, (n_rows,); none on a rank without rows. IN.
+
+    Returns
+    -------
+    (n_classes,); bool, int64 (uint64 where int64 is too small), float64 or text.
+
+    Raises
+    ------
+    InvalidDataError : fewer than two classes, more than MAX_CLASSES, or ranks whose labels are of
+        different kinds.
+    """
+    own = _distinct(labels)
+    parts = [part for part in communicator.gather(own) if part.size]
+    kinds = sorted({_KIND_NAMES[part.dtype.kind] for part in parts})
+    if len(kinds) > 1:
+        raise InvalidDataError(
+            f"{name} holds {' on one rank and '.join(kinds)} on another; use one kind of label."
+        )
+    classes = own if len(parts) == 1 else _distinct(np.concatenate(parts))
+    if classes.size < 2:
+        raise InvalidDataError(
+            f"{name} has one class only, {classes.tolist()}, among the rows that count; a "
+            f"classifier needs at least two."
+        )
+    if classes.size > MAX_CLASSES:
+        raise InvalidDataError(
+            f"{name} has {classes.size} classes; at most {MAX_CLASSES} are allowed. For a real "
+            f"target use objective='squared_error'."
+        )
+    return classes
+
+
+def encode_labels(
+    labels: AnyArray, classes: AnyArray, name: str, kept_rows: Int64Array | None = None
+) -> Int32Array:
+    """The code of each label.
+
+    Parameters
+    ----------
+    labels : (n_rows,), of any kind. IN.
+    classes : from ``find_classes``. IN.
+    kept_rows : int64, (n_rows,), the input row of each label for messages; None for all rows. IN.
+
+    Returns
+    -------
+    int32, (n_rows,); ``classes[code]`` equals the label.
+
+    Raises
+    ------
+    InvalidDataError : a label that is no class, or of another kind.
+    """
+    if _is_text(labels) != _is_text(classes) and labels.size:
+        raise InvalidDataError(
+            f"{name} holds {_KIND_NAMES[labels.dtype.kind]}; the classes are "
+            f"{_KIND_NAMES[classes.dtype.kind]}: {_some(classes)}. Pass labels of that kind."
+        )
+    if _is_text(labels):
+        codes = _text_codes(labels, classes)
+    else:
+        codes = np.minimum(np.searchsorted(classes, labels), classes.size - 1).astype(np.int32)
+        codes[classes[codes] != labels] = -1
+    unknown = np.flatnonzero(codes < 0)
+    if unknown.size:
+        row = int(unknown[0] if kept_rows is None else kept_rows[unknown[0]])
+        raise InvalidDataError(
+            f"{name} has the label {labels[unknown[0]].item()!r} in row {row}, which is no class "
+            f"of the training data: {_some(classes)}. Leave such rows out."
+        )
+    return codes
+
+
+def _distinct(labels: AnyArray) -> AnyArray:
+    """Distinct labels in ascending order, in the one dtype of their kind."""
+    if _is_text(labels):
+        return np.array(sorted(set(labels.tolist())), np.str_)  # faster than sorting all rows
+    distinct = np.unique(labels)
+    if distinct.dtype.kind == "b":
+        return distinct
+    if distinct.dtype.kind == "f":
+        return distinct.astype(np.float64) + 0.0  # no -0
+    fits = distinct.size == 0 or distinct[-1] <= np.iinfo(np.int64).max
+    return distinct.astype(np.int64 if fits else np.uint64)
+
+
+def _text_codes(labels: AnyArray, classes: AnyArray) -> Int32Array:
+    code_of = {label: code for code, label in enumerate(classes.tolist())}
+    found = (code_of.get(label, -1) for label in labels.tolist())
+    return np.fromiter(found, np.int32, labels.size)
+
+
+def _is_text(labels: AnyArray) -> bool:
+    return labels.dtype.kind == "U"
+
+
+def _some(classes: AnyArray) -> str:
+    shown = ", ".join(repr(label) for label in classes[:5].tolist())
+    return shown if classes.size <= 5 else f"{shown}, ... ({classes.size} in all)"

@@ -1,0 +1,109 @@
+"""Continued training: the prediction sums of a model that is trained on.
+
+X of (X, y)    --predict--> sums of leaf values, as the model's own rounds left them
+a Dataset      --a value of each bin--> the same; its thresholds must be the model's
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from torchgbdt.core.arrays import AnyArray, Float32Array, Float64Array
+from torchgbdt.core.backend import ComputeBackend
+from torchgbdt.core.dataset import Dataset
+from torchgbdt.core.errors import InvalidDataError
+from torchgbdt.core.feature_source import FeatureSource
+from torchgbdt.core.model import Model
+
+
+@dataclass(frozen=True)
+class BinRepresentatives:
+    """A data set read as a FeatureSource: of each bin its largest value, nan where missing.
+
+    Splits at thresholds of the data set send it the way they send every value of the bin.
+    """
+
+    dataset: Dataset
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that count."""
+        return self.dataset.n_rows
+
+    @property
+    def n_features(self) -> int:
+        """Columns of X."""
+        return self.dataset.n_features
+
+    def column(self, feature: int, start: int, stop: int) -> Float64Array:
+        """Rows start..stop of one feature as float64."""
+        return self._values(feature)[self.dataset.bins[start:stop, feature]]
+
+    def sample(self, rows: AnyArray, features: slice) -> Float64Array:
+        """Chosen rows of a few features as float64, (n_chosen, n_features)."""
+        columns = range(*features.indices(self.n_features))
+        block = np.empty((rows.size, len(columns)))
+        for position, feature in enumerate(columns):
+            block[:, position] = self._values(feature)[self.dataset.bins[rows, feature]]
+        return block
+
+    def _values(self, feature: int) -> Float64Array:
+        """float64, (n_value_bins + 1,); by code."""
+        thresholds = self.dataset.thresholds
+        n_value_bins = int(thresholds.n_value_bins[feature])
+        upper = [thresholds.upper_bound(feature, code) for code in range(n_value_bins)]
+        return np.array([*upper, np.nan])
+
+
+def start_sums(
+    model: Model, data: FeatureSource | Dataset, backend: ComputeBackend, name: str
+) -> Float32Array:
+    """Sums of the model's leaf values, float32 (n_rows, n_outputs), of every row of ``data``.
+
+    Raises
+    ------
+    InvalidDataError : ``data`` is a Dataset whose bins are not cut where the model splits.
+    """
+    if isinstance(data, Dataset):
+        _check_thresholds(model, data, name)
+        source: FeatureSource = BinRepresentatives(data)
+    else:
+        source = data
+    sums = np.zeros((source.n_rows, model.n_outputs), np.float32)
+    backend.predict(model.forest, source, sums)
+    return sums
+
+
+def check_continues(
+    model: Model, objective: str, n_features: int, feature_names: tuple[str, ...] | None
+) -> None:
+    """Raise InvalidDataError unless a run on such data can go on from the model."""
+    if model.objective != objective:
+        raise InvalidDataError(
+            f"init_model was trained with objective={model.objective!r}; found objective="
+            f"{objective!r}. Use the same one."
+        )
+    if model.n_features != n_features:
+        raise InvalidDataError(
+            f"init_model has {model.n_features} features; X has {n_features} columns. Pass the "
+            f"same columns in the same order."
+        )
+    if None not in (model.feature_names, feature_names) and model.feature_names != feature_names:
+        raise InvalidDataError(
+            f"init_model has the features {list(model.feature_names or ())}; X has "
+            f"{list(feature_names or ())}. Pass the same columns in the same order."
+        )
+
+
+def _check_thresholds(model: Model, data: Dataset, name: str) -> None:
+    nodes = model.forest.nodes
+    split = ~nodes.is_leaf
+    for feature in np.unique(nodes.feature[split]).tolist():
+        used = np.unique(nodes.threshold[split & (nodes.feature == feature)])
+        unknown = used[~np.isin(used, [*data.thresholds.of_feature(feature), np.inf])]
+        if unknown.size:
+            raise InvalidDataError(
+                f"{name}: init_model splits feature {feature} at {unknown[0]:g}, where this "
+                f"Dataset's bins are not cut. Go on with the Dataset it was trained on, or pass "
+                f"X and y themselves."
+            )

@@ -1,0 +1,205 @@
+"""Binned data sets on their way to the backend: targets or class codes, baseline, rows.
+
+Dataset --labels--> targets, or classes and codes --> baseline --> RunRows
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from torchgbdt.core.arrays import AnyArray, Float32Array, Float64Array
+from torchgbdt.core.backend import RunRows
+from torchgbdt.core.class_labels import encode_labels, find_classes
+from torchgbdt.core.communicator import Communicator
+from torchgbdt.core.dataset import Dataset
+from torchgbdt.core.errors import InvalidDataError
+from torchgbdt.core.exact_sum import ExactSum, exact_weighted_sum
+from torchgbdt.core.fixed_point import flush_subnormals
+from torchgbdt.core.objectives import Objective
+
+
+@dataclass(frozen=True)
+class QuantizedData:
+    """Binned data sets, the training data first.
+
+    Attributes
+    ----------
+    margins : of each set's kept rows, float32 (n_rows, n_outputs), or None.
+    starts : prediction sums of each set's kept rows, for continued training; or None.
+    """
+
+    datasets: tuple[Dataset, ...]
+    margins: list[Float32Array | None]
+    starts: list[Float32Array | None]
+
+    @property
+    def train(self) -> Dataset:
+        """The data that trees are grown on."""
+        return self.datasets[0]
+
+    def any_weights(self, communicator: Communicator) -> bool:
+        """Whether any rank's training rows have weights."""
+        return communicator.any_true(self.train.weights is not None)
+
+    def label(
+        self, objective: type[Objective], classes: AnyArray | None, communicator: Communicator
+    ) -> "LabelledData":
+        """The data with real targets, or with the codes of its classes.
+
+        Parameters
+        ----------
+        classes : those of the model that is continued, or None to find them in the training data.
+
+        Raises
+        ------
+        InvalidDataError : see ``class_labels``.
+        """
+        labels = [_labels_of(data) for data in self.datasets]
+        if not objective.takes_classes:
+            return LabelledData(self, objective.for_classes(None), None, labels)
+        if classes is None:
+            classes = find_classes(labels[0], "y", communicator)
+        codes: list[AnyArray] = [
+            encode_labels(of_set, classes, labels_name(index), data.kept_rows)
+            for index, (of_set, data) in enumerate(zip(labels, self.datasets, strict=True))
+        ]
+        return LabelledData(self, objective.for_classes(classes.size), classes, codes)
+
+
+@dataclass(frozen=True)
+class LabelledData:
+    """Quantized data with what the objective learns from.
+
+    Attributes
+    ----------
+    classes : class labels in code order; None for real targets.
+    targets : of each data set, (n_rows,): floats, or int32 codes.
+    """
+
+    quantized: QuantizedData
+    objective: Objective
+    classes: AnyArray | None
+    targets: list[AnyArray]
+
+    def fit_baseline(self, given: float | None, communicator: Communicator) -> Float64Array:
+        """float64, (n_outputs,): the given baseline; 0 with margins; else the fitted one."""
+        objective = self.objective
+        if given is not None:
+            return np.full(objective.n_outputs, given, np.float64)
+        if self.quantized.margins[0] is not None:
+            return np.zeros(objective.n_outputs, np.float64)
+        train = self.quantized.train
+        sums = objective.label_sums(self.targets[0], train.weights)
+        for one in sums:
+            communicator.sum_int64(one.limbs)
+        total = total_weight(train, communicator).total()
+        return objective.fit_baseline([one.total() for one in sums], total)
+
+    def run_rows(self, baseline: Float64Array, communicator: Communicator) -> list[RunRows]:
+        """The rows of each data set as the kernels see them.
+
+        Raises
+        ------
+        InvalidDataError : a target lies too far from the baseline for float32, or margins have
+            another number of columns than there are raw predictions.
+        """
+        data, result = self.quantized, []
+        for index, dataset in enumerate(data.datasets):
+            margins = data.margins[index]
+            self._check_columns(margins, index)
+            labels = self.objective.kernel_labels(self.targets[index], baseline, margins)
+            _check_finite(labels, dataset, labels_name(index))
+            total_rows = np.array([dataset.n_rows], np.int64)
+            communicator.sum_int64(total_rows)
+            result.append(
+                RunRows(
+                    dataset.bins,
+                    labels,
+                    dataset.weights,
+                    None if self.objective.centers_labels else margins,
+                    int(total_rows[0]),
+                    data.starts[index],
+                )
+            )
+        return result
+
+    def label_variance(self, index: int, communicator: Communicator) -> Fraction:
+        """Weighted variance of a data set's real targets over all ranks.
+
+        Exact for targets that are rounded to float32 once their rounded mean is subtracted.
+        """
+        dataset, targets = self.quantized.datasets[index], self.targets[index]
+        total = total_weight(dataset, communicator).total()
+        sums = exact_weighted_sum(targets, dataset.weights)
+        communicator.sum_int64(sums.limbs)
+        mean = float(sums.total() / total)
+        centred = flush_subnormals(targets.astype(np.float64) - mean).astype(np.float64)
+        moments = []
+        for values in (centred, centred * centred):  # squares of float32 are exact in float64
+            moment = exact_weighted_sum(values, dataset.weights)
+            communicator.sum_int64(moment.limbs)
+            moments.append(moment.total() / total)
+        return moments[1] - moments[0] ** 2
+
+    def largest_weight(self, index: int, communicator: Communicator) -> float:
+        """The largest weight of a data set over all ranks; rows without weights have 1."""
+        weights = self.quantized.datasets[index].weights
+        largest = 1.0 if weights is None else float(weights.max(initial=0))
+        return float(communicator.max_float64(np.array([largest]))[0])
+
+    def _check_columns(self, margins: Float32Array | None, index: int) -> None:
+        if margins is not None and margins.shape[1] != self.objective.n_outputs:
+            name = "base_margin" if index == 0 else f"eval_base_margin[{index - 1}]"
+            raise InvalidDataError(
+                f"{name} has {margins.shape[1]} columns; there are {self.objective.n_outputs} raw "
+                f"predictions, one per class. Pass one margin for each."
+            )
+
+
+def labels_name(index: int) -> str:
+    """How messages call the labels of a data set: 0 is training, then evaluation sets."""
+    return "y" if index == 0 else f"eval_set[{index - 1}] y"
+
+
+def total_weight(data: Dataset, communicator: Communicator) -> ExactSum:
+    """Exact sum of the weights over all ranks; rows without weights count 1."""
+    result = ExactSum()
+    if data.weights is None:
+        result.add(np.array([float(data.n_rows)]))
+    else:
+        result = exact_weighted_sum(data.weights, None)
+    communicator.sum_int64(result.limbs)
+    return result
+
+
+def total_weights(data: QuantizedData, communicator: Communicator) -> list[Fraction]:
+    """The exact total weight of each data set, > 0.
+
+    Raises
+    ------
+    InvalidDataError : no rank has a row that counts.
+    """
+    totals = [total_weight(one, communicator).total() for one in data.datasets]
+    for index, total in enumerate(totals[1:]):
+        if total == 0:
+            raise InvalidDataError(
+                f"eval_set[{index}] has no row with a positive weight; nothing can be evaluated on."
+            )
+    return totals
+
+
+def _labels_of(data: Dataset) -> AnyArray:
+    assert data.labels is not None
+    return data.labels
+
+
+def _check_finite(labels: Float32Array, data: Dataset, name: str) -> None:
+    """Raise InvalidDataError if a target lies too far from the baseline for float32."""
+    if not np.isfinite(labels).all():
+        row = int(np.flatnonzero(~np.isfinite(labels))[0])
+        input_row = row if data.kept_rows is None else int(data.kept_rows[row])
+        raise InvalidDataError(
+            f"{name} minus the baseline (or base_margin) exceeds float32 in row {input_row}; "
+            f"scale y."
+        )

@@ -1,0 +1,38 @@
+"""Raw predictions: baseline plus margins plus sums of leaf values.
+
+The sum is float32 in tree order from +0; the baseline is a float64, added as two float32 parts (or
+in float64): large offsets cost nothing.
+"""
+
+import numpy as np
+
+from torchgbdt.core.arrays import Float32Array, Float64Array
+from torchgbdt.core.fixed_point import flush_subnormals
+
+
+def raw_float32(
+    baseline: Float64Array, sums: Float32Array, margins: Float32Array | None
+) -> Float32Array:
+    """``hi + (lo + (margin + sum))`` in float32, each result flushed.
+
+    All arrays are (n_rows, n_outputs), ``margins`` may be None.
+    """
+    high, low = baseline_parts(baseline)
+    with np.errstate(over="ignore"):
+        total = sums if margins is None else flush_subnormals(margins + sums)
+        return flush_subnormals(high + flush_subnormals(low + total))
+
+
+def raw_float64(
+    baseline: Float64Array, sums: Float32Array, margins: Float32Array | None
+) -> Float64Array:
+    """``float64(baseline) + float64(margin + sum)``; (n_rows, n_outputs)."""
+    with np.errstate(over="ignore"):
+        total = sums if margins is None else flush_subnormals(margins + sums)
+    return baseline + total.astype(np.float64)
+
+
+def baseline_parts(baseline: Float64Array) -> tuple[Float32Array, Float32Array]:
+    """``hi = float32(b)``, ``lo = float32(b - hi)``: two float32 that hold about 48 bits of b."""
+    high = flush_subnormals(baseline)
+    return high, flush_subnormals(baseline - high.astype(np.float64))
