@@ -14,7 +14,7 @@ from support.exact import assert_identical
 import torchgbdt as tg
 from torchgbdt.backends.oracle import OracleBackend
 from torchgbdt.core.feature_source import HostMatrix
-from torchgbdt.core.model import raw_float64
+from torchgbdt.core.raw_predictions import raw_float64
 from torchgbdt.serialization import load_model, model_to_bytes
 
 FOLDER = Path(__file__).parent

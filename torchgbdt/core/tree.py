@@ -113,10 +113,16 @@ def check_tree(tree: Tree, n_features: int) -> Tree:
     """Return the tree, or raise ModelFormatError that names what is wrong with its arrays."""
     _check_arrays(tree)
     _require(tree.n_nodes > 0, "it has no nodes")
-    _check_structure(tree)
-    _check_splits(tree, n_features)
-    _check_numbers(tree)
+    _check_nodes(tree, np.array([0, tree.n_nodes], np.int64), n_features)
     return tree
+
+
+def _check_nodes(nodes: Tree, offsets: Int64Array, n_features: int) -> None:
+    """Check one or more trees laid end to end, none of them empty; see ``Forest``."""
+    n_splits = np.add.reduceat(~nodes.is_leaf, offsets[:-1], dtype=np.int64)
+    _check_structure(nodes, offsets, n_splits)
+    _check_splits(nodes, n_features)
+    _check_numbers(nodes, np.repeat(offsets[:-1], n_splits))
 
 
 def _require(condition: object, what: str) -> None:
@@ -133,14 +139,16 @@ def _check_arrays(tree: Tree) -> None:
     _require(tree.value.shape[1] > 0, "value has no outputs")
 
 
-def _check_structure(tree: Tree) -> None:
+def _check_structure(tree: Tree, offsets: Int64Array, n_splits: Int64Array) -> None:
     _require(not (tree.flags & ~np.uint8(sum(NodeFlag))).any(), "flags has an unknown bit")
     leaf = tree.is_leaf
     _require(not (tree.flags[leaf] & ~np.uint8(NodeFlag.LEAF)).any(), "a leaf has split flags")
     splits = np.flatnonzero(~leaf)
-    first_child = 2 * np.arange(splits.size) + 1
-    _require(tree.n_nodes == 2 * splits.size + 1, "splits and leaves do not add up")
-    _require(np.all(first_child > splits), "a child comes before its parent")
+    first_split = np.cumsum(n_splits) - n_splits
+    first_child = 2 * (np.arange(splits.size) - np.repeat(first_split, n_splits)) + 1
+    _require(np.all(np.diff(offsets) == 2 * n_splits + 1), "splits and leaves do not add up")
+    in_tree = splits - np.repeat(offsets[:-1], n_splits)
+    _require(np.all(first_child > in_tree), "a child comes before its parent")
     _require(np.array_equal(tree.left[splits], first_child), "left is not breadth-first")
     _require(np.array_equal(tree.right[splits], first_child + 1), "right is not breadth-first")
     for name in ("left", "right", "feature"):
@@ -160,7 +168,7 @@ def _check_splits(tree: Tree, n_features: int) -> None:
         _require(np.all(getattr(tree, name)[~split] == 0), f"a leaf has a {name}")
 
 
-def _check_numbers(tree: Tree) -> None:
+def _check_numbers(tree: Tree, root_of_split: Int64Array) -> None:
     split = ~tree.is_leaf
     _require(np.all(np.isfinite(tree.value)), "a leaf value is not finite")
     _require(np.all(tree.value[split] == 0), "a split node has a value")
@@ -168,7 +176,8 @@ def _check_numbers(tree: Tree) -> None:
     _require(np.all(normal), "a leaf value is subnormal")
     _require(np.all(np.isfinite(tree.cover) & (tree.cover >= 0)), "a cover is not >= 0")
     _require(np.all(tree.count >= 0), "a count is negative")
-    children = tree.count[tree.left[split]] + tree.count[tree.right[split]]
+    left, right = tree.left[split] + root_of_split, tree.right[split] + root_of_split
+    children = tree.count[left] + tree.count[right]
     _require(np.array_equal(tree.count[split], children), "counts of children do not add up")
 
 
@@ -228,11 +237,11 @@ def check_forest(forest: Forest, n_features: int) -> Forest:
     offsets, n_nodes = forest.offsets, forest.nodes.n_nodes
     _require(offsets.dtype == np.int64 and offsets.ndim == 1 and offsets.size, "bad tree offsets")
     _require(offsets[0] == 0 and offsets[-1] == n_nodes, "tree offsets do not cover the nodes")
-    _require(np.all(np.diff(offsets) > 0), "tree offsets do not ascend")
+    _require(np.all(offsets[1:] > offsets[:-1]), "tree offsets do not ascend")  # no overflow
     sets = forest.category_sets
     _require(sets.dtype == np.uint64 and sets.shape == (0, 4), "category sets are not supported")
-    for index in range(forest.n_trees):
-        check_tree(forest.tree(index), n_features)
+    if forest.n_trees:
+        _check_nodes(forest.nodes, offsets, n_features)
     return forest
 
 
