@@ -20,13 +20,16 @@ def small_model(seed: int = 0, n_trees: int = 4, **frame: Any) -> Model:
     rng = np.random.default_rng(seed)
     trees = [random_tree(rng, THRESHOLDS) for _ in range(n_trees)]
     facts: dict[str, Any] = {
+        "baseline": np.array([1e9 + 0.1]),
+        "trees_per_round": 1,
+        "objective": "squared_error",
+        "link": "identity",
         "feature_names": ("a", "größe", "c"),
         "best_iteration": n_trees - 1 if n_trees else None,
         "settings": {"n_estimators": n_trees, "eval_metric": ("rmse",), "baseline": None},
         **frame,
     }
-    forest, baseline = Forest.from_trees(trees, 1), np.array([1e9 + 0.1])
-    return check_model(Model(forest, baseline, 1, 3, "squared_error", "identity", **facts))
+    return check_model(Model(Forest.from_trees(trees, 1), n_features=3, **facts))
 
 
 def take_apart(data: bytes) -> tuple[dict[str, Any], dict[str, Any], dict[str, bytes]]:
