@@ -25,6 +25,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAME",
         help="fail, instead of skipping, where a test needs backend NAME and it cannot run here",
     )
+    parser.addoption(
+        "--exhaustive",
+        action="store_true",
+        help="try every float32 number where a test tries some of them; takes minutes",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

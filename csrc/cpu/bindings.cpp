@@ -10,5 +10,6 @@ NB_MODULE(_native, module) {
     module.def("version", &torchgbdt::version, "The version this module was compiled as.");
     module.def("pool_size", &torchgbdt::pool_size, "Helper threads that exist in this process.");
     torchgbdt::bind_data(module);
+    torchgbdt::bind_losses(module);
     torchgbdt::bind_training(module);
 }

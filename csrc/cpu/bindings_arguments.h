@@ -89,6 +89,7 @@ class Matrix {
 };
 
 void bind_data(nb::module_& module);
+void bind_losses(nb::module_& module);
 void bind_training(nb::module_& module);
 
 }  // namespace torchgbdt

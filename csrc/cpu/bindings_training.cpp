@@ -1,13 +1,7 @@
-// Bindings of the kernels that a training run calls.
+// Bindings of the kernels that grow a tree.
 #include "cpu/bindings_arguments.h"
 #include "cpu/bindings_gil.h"
 #include "cpu/kernels.h"
-
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
-#include <tuple>
-#include <vector>
 
 namespace torchgbdt {
 namespace {
@@ -15,8 +9,6 @@ namespace {
 using namespace nb::literals;
 
 using Bytes = In<std::uint8_t, 2>;
-using Floats = In<float, 1>;
-using Extremes = std::tuple<float, float, float, bool>;
 
 BinMatrix bin_matrix(const Bytes& bins) {
     return {bins.data(), length(bins, 0), length(bins, 1)};
@@ -38,21 +30,6 @@ Words words_of(std::int64_t n_words, std::int64_t n_outputs) {
     return {static_cast<int>(n_outputs), n_words == n_outputs};
 }
 
-ObjectiveRows objective_rows(const In<float, 2>& predictions, const Floats& labels,
-                             const std::optional<Floats>& weights) {
-    const std::int64_t n_rows = length(labels);
-    require(length(predictions) == n_rows && length(predictions, 1) >= 1,
-            "predictions must be (n_rows, n_outputs)");
-    require(!weights || length(*weights) == n_rows, "weights must be (n_rows,)");
-    return {predictions.data(), labels.data(), data_or_null(weights), n_rows,
-            length(predictions, 1)};
-}
-
-Extremes as_tuple(const GradientExtremes& extremes) {
-    return {extremes.largest_gradient, extremes.largest_hessian, extremes.smallest_hessian,
-            extremes.finite};
-}
-
 void bind_transpose_bins(Bytes bins, In<std::int32_t, 1> n_value_bins, Out<std::uint8_t, 2> columns,
                          int n_threads) {
     check_thread_count(n_threads);
@@ -61,45 +38,6 @@ void bind_transpose_bins(Bytes bins, In<std::int32_t, 1> n_value_bins, Out<std::
     require(length(n_value_bins) == length(bins, 1), "n_value_bins must be (n_features,)");
     const ReleasedGil released;
     transpose_bins(bin_matrix(bins), n_value_bins.data(), columns.data(), n_threads);
-}
-
-Extremes bind_compute_gradients(int objective, In<float, 2> predictions, Floats labels,
-                                std::optional<Floats> weights, Out<float, 1> gradients,
-                                std::optional<Out<float, 1>> hessians, int n_threads) {
-    const ObjectiveRows rows = objective_rows(predictions, labels, weights);
-    check_thread_count(n_threads);
-    require(objective == static_cast<int>(ObjectiveKind::squared_error), "unknown objective");
-    require(length(gradients) == rows.n_rows, "gradients must be (n_rows,)");
-    require(!hessians || length(*hessians) == rows.n_rows, "hessians must be (n_rows,)");
-    require(hessians || !weights, "with weights the Hessian is not constant");
-    const ReleasedGil released;
-    return as_tuple(compute_gradients(static_cast<ObjectiveKind>(objective), rows, gradients.data(),
-                                      hessians ? hessians->data() : nullptr, n_threads));
-}
-
-std::vector<Extremes> bind_load_gradients(In<float, 2> given_gradients, In<float, 2> given_hessians,
-                                          Out<float, 2> gradients,
-                                          std::optional<Out<float, 2>> hessians, int n_threads) {
-    const std::int64_t n_rows = length(gradients);
-    const std::int64_t n_outputs = length(gradients, 1);
-    const auto fits = [&](const auto& array) {
-        return length(array) == n_rows && length(array, 1) == n_outputs;
-    };
-    check_thread_count(n_threads);
-    require(fits(given_gradients) && fits(given_hessians) && (!hessians || fits(*hessians)),
-            "gradients and Hessians must be (n_rows, tree_outputs)");
-    std::vector<GradientExtremes> extremes(static_cast<std::size_t>(n_outputs));
-    {
-        const ReleasedGil released;
-        load_gradients(given_gradients.data(), given_hessians.data(), n_rows,
-                       static_cast<int>(n_outputs), gradients.data(),
-                       hessians ? hessians->data() : nullptr, extremes.data(), n_threads);
-    }
-    std::vector<Extremes> result;
-    for (const GradientExtremes& of_output : extremes) {
-        result.push_back(as_tuple(of_output));
-    }
-    return result;
 }
 
 std::int64_t bind_round_gradients(In<float, 2> gradients, std::optional<In<float, 2>> hessians,
@@ -219,41 +157,11 @@ void bind_update_predictions(Bytes bins, In<std::int32_t, 1> n_value_bins,
                        predictions.data(), n_threads);
 }
 
-std::tuple<float, bool> bind_compute_losses(int metric, In<float, 2> predictions, Floats labels,
-                                            std::optional<Floats> weights, Out<float, 1> losses,
-                                            int n_threads) {
-    const ObjectiveRows rows = objective_rows(predictions, labels, weights);
-    check_thread_count(n_threads);
-    require(metric == static_cast<int>(MetricKind::squared_error) ||
-                metric == static_cast<int>(MetricKind::absolute_error),
-            "unknown metric");
-    require(length(losses) == rows.n_rows, "losses must be (n_rows,)");
-    const ReleasedGil released;
-    const LossExtremes extremes =
-        compute_losses(static_cast<MetricKind>(metric), rows, losses.data(), n_threads);
-    return {extremes.largest, extremes.finite};
-}
-
-std::int64_t bind_sum_losses(Floats losses, int scale, int n_threads) {
-    const std::int64_t scales[] = {scale, 0};
-    check_thread_count(n_threads);
-    check_scales(scales, Words{1, false});
-    const ReleasedGil released;
-    return sum_losses(losses.data(), length(losses), scale, n_threads);
-}
-
 }  // namespace
 
 void bind_training(nb::module_& module) {
     module.def("transpose_bins", &bind_transpose_bins, array("bins"), array("n_value_bins"),
                array("columns"), "n_threads"_a, "Write the column-major copy of the bins.");
-    module.def("compute_gradients", &bind_compute_gradients, "objective"_a, array("predictions"),
-               array("labels"), array("weights").none(), array("gradients"),
-               array("hessians").none(), "n_threads"_a,
-               "Write gradients; return (max |g|, max h, min h, all finite).");
-    module.def("load_gradients", &bind_load_gradients, array("given_gradients"),
-               array("given_hessians"), array("gradients"), array("hessians").none(), "n_threads"_a,
-               "Copy gradients; return (max |g|, max h, min h, finite) per output.");
     module.def(
         "round_gradients", &bind_round_gradients, array("gradients"), array("hessians").none(),
         array("scales"), array("fixed_point"), array("totals"), "n_threads"_a,
@@ -274,11 +182,6 @@ void bind_training(nb::module_& module) {
     module.def("update_predictions", &bind_update_predictions, array("bins"), array("n_value_bins"),
                array("feature"), array("split_bin"), array("left"), array("flags"), array("value"),
                "output"_a, array("predictions"), "n_threads"_a, "Add a tree to predictions.");
-    module.def("compute_losses", &bind_compute_losses, "metric"_a, array("predictions"),
-               array("labels"), array("weights").none(), array("losses"), "n_threads"_a,
-               "Write weighted losses; return (the largest, all finite).");
-    module.def("sum_losses", &bind_sum_losses, array("losses"), "scale"_a, "n_threads"_a,
-               "Sum losses in fixed point.");
 }
 
 }  // namespace torchgbdt

@@ -63,6 +63,15 @@ std::int64_t round_gradients(const float* gradients, const float* hessians, std:
                              const Words& words, const std::int64_t* scales,
                              std::int32_t* fixed_point, std::int64_t* totals, int n_threads);
 
+// --- portable functions -------------------------------------------------------------------------
+
+// The functions of shared/portable_math.h.
+enum class PortableFunction : std::int32_t { exp = 0, log = 1, log1p = 2 };
+
+// results[i] = function(x[i]); (count,). No run calls it: tests compare it with core/portable_math.
+void portable_math(PortableFunction function, const float* x, std::int64_t count, float* results,
+                   int n_threads);
+
 // --- a level ------------------------------------------------------------------------------------
 
 // histograms: (n_slots, total_bins, words.per_cell()). Writes the slots of nodes with `build`.

@@ -15,7 +15,7 @@ import pytest
 from architecture.repository import ROOT
 
 SCRIPTS = Path(sys.executable).parent  # cmake and ninja are installed there
-HOSTILE = "-ffast-math -ffp-contract=fast"
+HOSTILE = "-ffast-math -ftrapping-math -ffp-contract=fast"
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +67,11 @@ def test_nothing_is_contracted_whatever_the_environment_says(
 def test_nothing_is_reordered_whatever_the_environment_says(commands: dict[str, list[str]]) -> None:
     found = {file: last(c, "-ffast-math", "-fno-fast-math") for file, c in commands.items()}
     assert set(found.values()) == {"-fno-fast-math"}, found
+
+
+def test_selections_may_become_vector_code(commands: dict[str, list[str]]) -> None:
+    found = {file: last(c, "-ftrapping-math", "-fno-trapping-math") for file, c in commands.items()}
+    assert set(found.values()) == {"-fno-trapping-math"}, found
 
 
 def test_no_source_is_compiled_for_one_machine_or_with_openmp(

@@ -158,6 +158,12 @@ GOOD: dict[str, dict[str, Any]] = {
         "n_threads": 2,
     },
     "sum_losses": {"losses": np.ones(N_ROWS, np.float32), "scale": 0, "n_threads": 2},
+    "portable_math": {
+        "function": 0,
+        "x": np.ones(N_ROWS, np.float32),
+        "results": np.zeros(N_ROWS, np.float32),
+        "n_threads": 2,
+    },
 }
 OPTIONAL = {
     "bin_features": {"kept_rows"},
@@ -180,6 +186,7 @@ OUTPUTS = {
     "predict_leaves": {"leaves"},
     "compute_losses": {"losses"},
     "sum_losses": set(),
+    "portable_math": {"results"},
 }
 NO_KERNELS = {"version", "pool_size"}
 
@@ -289,6 +296,10 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("sum_losses", {"losses": np.ones(N_ROWS)}),
     ("sum_losses", {"scale": 128}),
     ("sum_losses", {"scale": -127}),
+    ("portable_math", {"function": 3}),
+    ("portable_math", {"function": -1}),
+    ("portable_math", {"x": np.ones(N_ROWS)}),
+    ("portable_math", {"results": np.zeros(N_ROWS - 1, np.float32)}),
 ]
 
 

@@ -20,6 +20,11 @@ LOSS_RISE = 2.0**-23
 the learning rate <= 1; but a prediction sum rounds by 2^-25 of itself, so a loss that has reached
 that floor may wander by as much."""
 
+PORTABLE_MATH_ULPS = 0.9
+"""Units in the last place of float32. The portable exp, log and log1p are correct to 0.87 of them;
+see csrc/shared/portable_math.h. Only their distance from the real functions is a matter of
+tolerance: implementations are compared bit for bit."""
+
 RANDOM_COUNT = 5
 """Standard deviations that a count of random draws may lie from its mean. The draws are fixed by
 their keys, so the count is one number: chance would put it further off once in two million."""
