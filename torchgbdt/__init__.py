@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from torchgbdt import backends as backends
     from torchgbdt.core import errors as errors
     from torchgbdt.core.states import TrainerState as TrainerState
+    from torchgbdt.sklearn_api.classifier import GBDTClassifier as GBDTClassifier
+    from torchgbdt.sklearn_api.regressor import GBDTRegressor as GBDTRegressor
     from torchgbdt.torch_api import callbacks as callbacks
     from torchgbdt.torch_api.dataset import Dataset as Dataset
     from torchgbdt.torch_api.model import Model as Model
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 # Public name -> the module it comes from and its name there; None where the module itself is meant.
 _EXPORTS: dict[str, tuple[str, str | None]] = {
     "Dataset": ("torchgbdt.torch_api.dataset", "Dataset"),
+    "GBDTClassifier": ("torchgbdt.sklearn_api.classifier", "GBDTClassifier"),
+    "GBDTRegressor": ("torchgbdt.sklearn_api.regressor", "GBDTRegressor"),
     "Model": ("torchgbdt.torch_api.model", "Model"),
     "Trainer": ("torchgbdt.torch_api.trainer", "Trainer"),
     "TrainerState": ("torchgbdt.core.states", "TrainerState"),
@@ -35,6 +39,8 @@ _EXPORTS: dict[str, tuple[str, str | None]] = {
 
 __all__ = [
     "Dataset",
+    "GBDTClassifier",
+    "GBDTRegressor",
     "Model",
     "Trainer",
     "TrainerState",

@@ -1,5 +1,8 @@
 """What ``torchgbdt`` exports, and that its lazy table says the truth."""
 
+import subprocess
+import sys
+
 import pytest
 
 import torchgbdt
@@ -24,3 +27,8 @@ def test_native_module_was_compiled_from_this_version() -> None:
     from torchgbdt import _native
 
     assert _native.version() == torchgbdt.__version__
+
+
+def test_training_without_estimators_does_not_import_scikit_learn() -> None:
+    code = "import sys, torchgbdt; torchgbdt.train; assert 'sklearn' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

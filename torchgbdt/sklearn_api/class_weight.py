@@ -1,0 +1,75 @@
+"""``class_weight``: factors on the weights of rows, by their class."""
+
+import math
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from torchgbdt.core.arrays import AnyArray, Float64Array, Int64Array
+from torchgbdt.core.errors import InvalidParameterError
+
+
+def weigh_classes(
+    class_weight: Any,
+    labels: AnyArray,
+    weights: AnyArray | None,
+    kept: Int64Array,
+    earlier_classes: AnyArray | None,
+) -> Float64Array:
+    """Weights times the factors of their rows' classes, float64, (n_rows,).
+
+    Parameters
+    ----------
+    class_weight : "balanced": each class weighs the same if all weights are 1; or a dict from
+        classes to factors >= 0, classes that it leaves out having 1.
+    labels : (n_rows,). IN.
+    weights : (n_rows,), or None for 1. IN.
+    kept : the rows that count; the other ones get 0. IN.
+    earlier_classes : those of the model that is trained on; None where there is none. IN.
+
+    Raises
+    ------
+    InvalidParameterError : neither of these, or a dict with a class that there is not.
+    """
+    classes, codes = np.unique(labels[kept], return_inverse=True)
+    if isinstance(class_weight, Mapping):
+        _check_labels(class_weight, classes if earlier_classes is None else earlier_classes)
+    factors = _class_factors(class_weight, classes, np.bincount(codes, minlength=classes.size))
+    result = np.zeros(labels.shape[0], np.float64)
+    result[kept] = factors[codes]
+    if weights is not None:
+        result[kept] *= weights[kept].astype(np.float64)
+    return result
+
+
+def _class_factors(class_weight: Any, classes: AnyArray, counts: Int64Array) -> Float64Array:
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        balanced: Float64Array = counts.sum() / (classes.size * counts)
+        return balanced
+    if not isinstance(class_weight, Mapping):
+        raise InvalidParameterError(
+            f"class_weight must be None, 'balanced' or a dict from classes to weights; found "
+            f"{class_weight!r}."
+        )
+    return np.array([class_weight.get(label, 1.0) for label in classes.tolist()], np.float64)
+
+
+def _check_labels(class_weight: Mapping[Any, Any], classes: AnyArray) -> None:
+    known = classes.tolist()
+    for label, factor in class_weight.items():
+        if label not in known:
+            raise InvalidParameterError(
+                f"class_weight names the class {label!r}, which no row with a positive weight has; "
+                f"there are {known}. Leave it out."
+            )
+        if not _is_weight(factor):
+            raise InvalidParameterError(
+                f"class_weight[{label!r}] must be a finite number >= 0; found {factor!r}."
+            )
+
+
+def _is_weight(value: Any) -> bool:
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return is_number and math.isfinite(value) and value >= 0
