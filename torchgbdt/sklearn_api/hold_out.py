@@ -9,7 +9,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing, check_consistent_length
 
 from torchgbdt.core.arrays import AnyArray, Int64Array
-from torchgbdt.core.errors import InvalidParameterError
+from torchgbdt.core.errors import InvalidDataError, InvalidParameterError
 from torchgbdt.core.row_values import check_weights
 from torchgbdt.sklearn_api.inputs import to_host
 from torchgbdt.torch_api.fit_arguments import FitArguments
@@ -29,6 +29,11 @@ def hold_out(
     seed : 0 <= seed < 2^64, decides which.
     labels : classes whose shares both parts keep, (n_rows,); None for real targets. IN.
     """
+    for name in ("eval_sample_weight", "eval_base_margin"):
+        if getattr(given, name) is not None:
+            raise InvalidDataError(
+                f"{name} belongs to eval_set, which is None. Leave it out, or pass eval_set."
+            )
     kept = kept_rows(given)
     train, valid = train_test_split(
         kept,

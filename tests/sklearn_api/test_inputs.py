@@ -1,0 +1,151 @@
+"""What becomes of X, weights and margins on their way to the Trainer."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+from sklearn_api.small_tables import QUICK, digest, regression, weights
+from support.exact import assert_identical
+
+import torchgbdt as tg
+from torchgbdt.core.errors import InvalidDataError
+from torchgbdt.sklearn_api.inputs import read_features, read_row_values
+
+X, Y = regression()
+W = weights()
+PLAIN = tg.GBDTRegressor(**QUICK).fit(X, Y)
+pandas = pytest.importorskip("pandas")
+
+
+def frame(columns: str = "abcd") -> Any:
+    return pandas.DataFrame(X, columns=list(columns))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        X,
+        np.asfortranarray(X, np.float64),
+        X.astype(np.float16),
+        (X > 0),
+        np.nan_to_num(X).astype(np.int8),
+        X[::2],
+        X[::-1, ::-1],
+    ],
+    ids=lambda array: f"{array.dtype} {array.strides}",
+)
+def test_arrays_of_numbers_are_not_copied(array: np.ndarray) -> None:
+    read = read_features(tg.GBDTRegressor(), array, reset=True)
+    assert np.shares_memory(read, array)
+    assert read.dtype == array.dtype
+
+
+@pytest.mark.parametrize("X", [torch.from_numpy(X), frame()])
+def test_tensors_and_frames_are_passed_on(X: Any) -> None:
+    estimator = tg.GBDTRegressor()
+    assert read_features(estimator, X, reset=True) is X
+    assert estimator.n_features_in_ == 4
+
+
+def test_vectors_are_not_copied() -> None:
+    assert np.shares_memory(read_row_values(W, "sample_weight"), W)
+    tensor = torch.from_numpy(W)
+    assert read_row_values(tensor, "sample_weight") is tensor
+
+
+@pytest.mark.parametrize(
+    "given",
+    [X.tolist(), X.astype(object), X.astype(np.float64), frame()],
+    ids=["list", "object", "float64", "frame"],
+)
+def test_same_model_from_any_input(given: Any) -> None:
+    estimator = tg.GBDTRegressor(**QUICK).fit(given, Y)
+    assert digest(estimator) == digest(PLAIN)
+    assert_identical(estimator.predict(given), PLAIN.predict(X))
+
+
+@pytest.mark.parametrize("wrap", [list, torch.from_numpy, pandas.Series])
+def test_weights_and_margins_of_any_kind(wrap: Any) -> None:
+    margin = np.sin(np.arange(240.0))
+    arguments = {"sample_weight": W, "base_margin": margin}
+    expected = tg.train(X, Y, **arguments, **QUICK)
+    wrapped = {name: wrap(values) for name, values in arguments.items()}
+    assert digest(tg.GBDTRegressor(**QUICK).fit(X, Y, **wrapped)) == expected.digest()
+
+
+def test_names_of_a_frame() -> None:
+    estimator = tg.GBDTRegressor(**QUICK).fit(frame(), Y)
+    assert estimator.feature_names_in_.tolist() == ["a", "b", "c", "d"]
+    assert estimator.model_.feature_names == ("a", "b", "c", "d")
+    assert digest(estimator) == digest(PLAIN)
+    with pytest.raises(ValueError, match="must be in the same order as they were in fit"):
+        estimator.predict(frame()[["b", "a", "c", "d"]])
+    with pytest.raises(ValueError, match=r"seen at fit time, yet now missing:\n- d"):
+        estimator.predict(frame("abce"))
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        assert_identical(estimator.predict(X), PLAIN.predict(X))
+
+
+def test_names_of_an_evaluation_set() -> None:
+    with pytest.raises(ValueError, match="Feature names unseen at fit time:\n- e"):
+        tg.GBDTRegressor(**QUICK).fit(frame(), Y, eval_set=[(frame("abce"), Y)])
+
+
+def test_held_out_rows_of_a_frame() -> None:
+    stopping = {"early_stopping": True, **QUICK}
+    by_frame = tg.GBDTRegressor(**stopping).fit(frame(), pandas.Series(Y), W)
+    assert digest(by_frame) == digest(tg.GBDTRegressor(**stopping).fit(X, Y, W))
+
+
+@pytest.mark.parametrize("X", [X[:, :3], torch.from_numpy(X[:, :3])], ids=["array", "tensor"])
+def test_other_width_in_predict(X: Any) -> None:
+    for method in (PLAIN.predict, PLAIN.staged_predict):
+        with pytest.raises(ValueError, match="X has 3 features, but GBDTRegressor is expecting 4"):
+            method(X)
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        (scipy.sparse.csr_matrix(np.nan_to_num(X)), TypeError, "dense data is required"),
+        (torch.from_numpy(np.nan_to_num(X)).to_sparse(), InvalidDataError, "X is a tensor of"),
+        (np.ma.masked_invalid(X), InvalidDataError, "X is a masked array"),
+        (X.astype(str), ValueError, "dtype='numeric' is not compatible"),
+        (X * 1j, ValueError, "Complex data not supported"),
+        (X[:, 0], ValueError, "Expected 2D array, got 1D array"),
+        (torch.from_numpy(X[:, 0]), InvalidDataError, r"X has shape \(240,\)"),
+        (X[:, :0], ValueError, "0 feature"),
+        (X[:0], ValueError, "0 sample"),
+        (X[1:], ValueError, "239"),
+    ],
+)
+def test_features_that_are_refused(X: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        tg.GBDTRegressor(**QUICK).fit(X, Y)
+
+
+def test_dataset_is_refused() -> None:
+    with pytest.raises(InvalidDataError) as error:
+        tg.GBDTRegressor(**QUICK).fit(tg.Dataset(X, Y), Y)
+    assert str(error.value) == (
+        "X is a Dataset, which scikit-learn cannot slice; estimators take tensors, arrays and data "
+        "frames. Pass one of those, or train on the Dataset with tg.Trainer."
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"eval_set": (X, Y)}, r"eval_set\[0\] must be a pair \(X, y\)"),
+        ({"eval_set": "valid"}, "eval_set must be a list"),
+        ({"eval_set": [(X, Y)], "eval_sample_weight": W}, "eval_sample_weight must be a list"),
+        ({"sample_weight": np.stack([W, W], 1)}, "sample_weight has shape"),
+        ({"sample_weight": -W}, "sample_weight has -"),
+        ({"base_margin": np.full(240, np.nan)}, "base_margin has nan"),
+    ],
+)
+def test_other_arguments_that_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidDataError, match=message):
+        tg.GBDTRegressor(**QUICK).fit(X, Y, **arguments)
