@@ -63,13 +63,7 @@ def find_classes(labels: AnyArray, name: str, communicator: Communicator) -> Any
         different kinds.
     """
     own = _distinct(labels)
-    parts = [part for part in communicator.gather(own) if part.size]
-    kinds = sorted({_KIND_NAMES[part.dtype.kind] for part in parts})
-    if len(kinds) > 1:
-        raise InvalidDataError(
-            f"{name} holds {' on one rank and '.join(kinds)} on another; use one kind of label."
-        )
-    classes = own if len(parts) == 1 else _distinct(np.concatenate(parts))
+    classes = _union([part for part in communicator.gather(own) if part.size] or [own], name)
     if classes.size < 2:
         raise InvalidDataError(
             f"{name} has one class only, {classes.tolist()}, among the rows that count; a "
@@ -108,10 +102,10 @@ def encode_labels(
             f"{_KIND_NAMES[classes.dtype.kind]}: {_some(classes)}. Pass labels of that kind."
         )
     if _is_text(labels):
-        codes = _text_codes(labels, classes)
+        codes = _codes_of(labels, classes)
     else:
-        codes = np.minimum(np.searchsorted(classes, labels), classes.size - 1).astype(np.int32)
-        codes[classes[codes] != labels] = -1
+        distinct = np.unique(labels)
+        codes = _codes_of(distinct, classes)[np.searchsorted(distinct, labels)]
     unknown = np.flatnonzero(codes < 0)
     if unknown.size:
         row = int(unknown[0] if kept_rows is None else kept_rows[unknown[0]])
@@ -135,7 +129,27 @@ def _distinct(labels: AnyArray) -> AnyArray:
     return distinct.astype(np.int64 if fits else np.uint64)
 
 
-def _text_codes(labels: AnyArray, classes: AnyArray) -> Int32Array:
+def _union(parts: list[AnyArray], name: str) -> AnyArray:
+    """Distinct labels of all ranks from those of each; a uint64 meets an int64 without floats."""
+    kinds = sorted({_KIND_NAMES[part.dtype.kind] for part in parts})
+    if len(kinds) > 1:
+        raise InvalidDataError(
+            f"{name} holds {' on one rank and '.join(kinds)} on another; use one kind of label."
+        )
+    if len(parts) == 1:
+        return parts[0]
+    if any(part.dtype.kind == "u" for part in parts):
+        if min(int(part[0]) for part in parts) < 0:
+            raise InvalidDataError(
+                f"{name} holds integers below 0 on one rank and beyond 2^63 - 1 on another; use "
+                f"labels that fit into int64."
+            )
+        parts = [part.astype(np.uint64) for part in parts]
+    return _distinct(np.concatenate(parts))
+
+
+def _codes_of(labels: AnyArray, classes: AnyArray) -> Int32Array:
+    """The code of each label, -1 without one; Python compares exactly, numpy rounds to float64."""
     code_of = {label: code for code, label in enumerate(classes.tolist())}
     found = (code_of.get(label, -1) for label in labels.tolist())
     return np.fromiter(found, np.int32, labels.size)
