@@ -109,7 +109,7 @@ class LabelledData:
             margins = data.margins[index]
             self._check_columns(margins, index)
             labels = self.objective.kernel_labels(self.targets[index], baseline, margins)
-            _check_finite(labels, dataset, labels_name(index))
+            _check_finite(labels, dataset, labels_name(index), "the baseline (or base_margin)")
             total_rows = np.array([dataset.n_rows], np.int64)
             communicator.sum_int64(total_rows)
             result.append(
@@ -128,14 +128,19 @@ class LabelledData:
         """Weighted variance of a data set's real targets over all ranks.
 
         Exact for targets that are rounded to float32 once their rounded mean is subtracted.
+
+        Raises
+        ------
+        InvalidDataError : a target lies too far from the mean for float32.
         """
         dataset, targets = self.quantized.datasets[index], self.targets[index]
         total = total_weight(dataset, communicator).total()
         sums = exact_weighted_sum(targets, dataset.weights)
         communicator.sum_int64(sums.limbs)
         mean = float(sums.total() / total)
-        centred = flush_subnormals(targets.astype(np.float64) - mean).astype(np.float64)
-        moments = []
+        rounded = flush_subnormals(targets.astype(np.float64) - mean)
+        _check_finite(rounded, dataset, labels_name(index), "its mean")
+        centred, moments = rounded.astype(np.float64), []
         for values in (centred, centred * centred):  # squares of float32 are exact in float64
             moment = exact_weighted_sum(values, dataset.weights)
             communicator.sum_int64(moment.limbs)
@@ -194,12 +199,11 @@ def _labels_of(data: Dataset) -> AnyArray:
     return data.labels
 
 
-def _check_finite(labels: Float32Array, data: Dataset, name: str) -> None:
-    """Raise InvalidDataError if a target lies too far from the baseline for float32."""
+def _check_finite(labels: Float32Array, data: Dataset, name: str, center: str) -> None:
+    """Raise InvalidDataError if a target lies too far from what it is centred on for float32."""
     if not np.isfinite(labels).all():
         row = int(np.flatnonzero(~np.isfinite(labels))[0])
         input_row = row if data.kept_rows is None else int(data.kept_rows[row])
         raise InvalidDataError(
-            f"{name} minus the baseline (or base_margin) exceeds float32 in row {input_row}; "
-            f"scale y."
+            f"{name} minus {center} exceeds float32 in row {input_row}; scale y."
         )
