@@ -218,8 +218,8 @@ def _check_margins_of(
 def _check_no_baseline(settings: TrainerSettings) -> None:
     if settings.baseline is not None:
         raise InvalidParameterError(
-            f"baseline={settings.baseline:g} cannot be set with init_model, whose baseline is kept. "
-            f"Leave it out."
+            f"baseline={settings.baseline:g} cannot be set with init_model, whose baseline is "
+            f"kept. Leave it out."
         )
 
 
