@@ -183,7 +183,7 @@ def test_margins_of_classes_are_handed_on_and_the_labels_are_codes() -> None:
     assert_identical(valid.margins, other.astype(np.float32))
 
 
-@pytest.mark.parametrize("columns", [1, 2, 4])
+@pytest.mark.parametrize("columns", [0, 1, 2, 4])
 def test_margins_with_another_number_of_columns_than_classes_are_refused(columns: int) -> None:
     own, other = np.ones((3, columns)), np.ones((3, 3))
     tail = f"has {columns} columns; there are 3 raw predictions, one per class. Pass one margin"

@@ -8,14 +8,34 @@ import pytest
 from support.exact import assert_identical
 
 from torchgbdt.core.errors import InvalidDataError
-from torchgbdt.core.row_values import check_labels, check_margins, check_weights
+from torchgbdt.core.row_values import (
+    check_labels,
+    check_margins,
+    check_weights,
+    regression_targets,
+)
 
 Check = Callable[..., np.ndarray]
 
+
+def check_targets(
+    values: np.ndarray, n_rows: int, name: str = "y", dropped: np.ndarray | None = None
+) -> np.ndarray:
+    """The way of real targets: the door, then the objective."""
+    return regression_targets(check_labels(values, n_rows, name, dropped), name, dropped)
+
+
+def check_one_margin(*arguments: Any, **more: Any) -> np.ndarray:
+    """Margins of one output, which are a column."""
+    found = check_margins(*arguments, **more)
+    assert found.shape == (found.shape[0], 1)
+    return found[:, 0]
+
+
 CHECKS: dict[str, Check] = {
-    "y": check_labels,
+    "y": check_targets,
     "sample_weight": check_weights,
-    "base_margin": check_margins,
+    "base_margin": check_one_margin,
 }
 SMALLEST = 2.0**-126
 LARGEST = float(np.finfo(np.float32).max)
@@ -62,9 +82,15 @@ def test_a_single_column_is_a_vector(name: str) -> None:
     ids=["text", "complex", "object", "bytes"],
 )
 def test_what_holds_no_real_numbers_is_refused(name: str, values: np.ndarray) -> None:
-    assert refusal(CHECKS[name], values) == (
-        f"{name} has dtype {values.dtype}; it must hold real numbers. Encode it first."
-    )
+    allowed = "real numbers, bools or texts" if name == "y" else "real numbers"
+    if values.dtype.kind == "U" and name == "y":
+        expected = (
+            "y holds texts, such as ['1']; a regression needs real numbers. To predict classes use "
+            "objective='logistic' or 'softmax'."
+        )
+    else:
+        expected = f"{name} has dtype {values.dtype}; it must hold {allowed}. Encode it first."
+    assert refusal(CHECKS[name], values) == expected
 
 
 @every_check
@@ -117,7 +143,7 @@ def test_negative_values_are_flushed_alike(name: str) -> None:
 
 def test_float64_labels_keep_their_bits() -> None:
     values = np.array([0.1, 1e9 + 1e-6, -LARGEST])
-    assert_identical(check_labels(values, 3), values)
+    assert_identical(check_targets(values, 3), values)
 
 
 def test_weights_and_margins_are_rounded_to_float32_once() -> None:
@@ -126,8 +152,9 @@ def test_weights_and_margins_are_rounded_to_float32_once() -> None:
 
 
 def test_no_rows_are_no_labels_and_no_margins() -> None:
-    assert check_labels(np.zeros(0), 0).shape == (0,)
-    assert check_margins(np.zeros(0), 0).shape == (0,)
+    assert check_targets(np.zeros(0), 0).shape == (0,)
+    assert check_margins(np.zeros(0), 0).shape == (0, 1)
+    assert check_margins(np.zeros((0, 3)), 0, n_outputs=3).shape == (0, 3)
 
 
 # ------------------------------------------------------------------------------------ refusals
@@ -137,13 +164,13 @@ def test_no_rows_are_no_labels_and_no_margins() -> None:
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_labels_must_be_finite(value: float, dtype: type) -> None:
     assert refusal(check_labels, at_row(5, 3, value, dtype)) == (
-        f"y has {value} in row 3; every target must be finite. Drop such rows, or impute them."
+        f"y has {value} in row 3; every label must be finite. Drop such rows, or impute them."
     )
 
 
 @pytest.mark.parametrize("value", [np.nextafter(LARGEST, np.inf), -1e39, 1.7e308])
 def test_labels_must_lie_within_float32(value: float) -> None:
-    assert refusal(check_labels, at_row(5, 3, value)) == (
+    assert refusal(check_targets, at_row(5, 3, value)) == (
         f"y has a value of magnitude {abs(value):g}; targets must lie within float32 (3.4e+38). "
         f"Scale y."
     )
@@ -151,7 +178,7 @@ def test_labels_must_lie_within_float32(value: float) -> None:
 
 @pytest.mark.parametrize("value", [LARGEST, -LARGEST])
 def test_labels_at_the_border_of_float32_are_accepted(value: float) -> None:
-    assert check_labels(np.array([value]), 1).tolist() == [value]
+    assert check_targets(np.array([value]), 1).tolist() == [value]
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -1.0, -TINY, -1e-300])
@@ -203,7 +230,7 @@ def test_margins_must_be_finite_in_float32(value: float) -> None:
     ("check", "value", "message"),
     [
         (check_labels, np.nan, f"y has nan in row {MANY - 1}; "),
-        (check_labels, 1e39, "y has a value of magnitude 1e+39; "),
+        (check_targets, 1e39, "y has a value of magnitude 1e+39; "),
         (check_weights, -2.0, f"sample_weight has -2.0 in row {MANY - 1}; "),
         (check_weights, 1e39, "sample_weight has 1e+39; "),
     ],
@@ -212,7 +239,7 @@ def test_the_last_of_many_rows_is_looked_at(check: Check, value: float, message:
     assert refusal(check, at_row(MANY, MANY - 1, value)).startswith(message)
 
 
-@pytest.mark.parametrize("check", [check_labels, check_weights])
+@pytest.mark.parametrize("check", [check_targets, check_weights])
 def test_the_last_of_many_rows_is_flushed(check: Check) -> None:
     assert check(at_row(MANY, MANY - 1, TINY), MANY)[-1] == 0
 
@@ -222,11 +249,11 @@ def test_the_last_of_many_rows_is_flushed(check: Check) -> None:
 def test_integer_labels_without_a_float64_of_their_own_are_refused(
     dtype: type[np.generic], beyond: int
 ) -> None:
-    assert "integers from 2^53 on" in refusal(check_labels, np.array([1, beyond], dtype))
-    assert check_labels(np.array([2**53 - 1], dtype), 1).tolist() == [2**53 - 1]
+    assert "integers from 2^53 on" in refusal(check_targets, np.array([1, beyond], dtype))
+    assert check_targets(np.array([2**53 - 1], dtype), 1).tolist() == [2**53 - 1]
 
 
-@pytest.mark.parametrize("check", [check_labels, check_margins])
+@pytest.mark.parametrize("check", [check_targets, check_one_margin])
 def test_dropped_rows_become_zero_unseen(check: Callable[..., Any]) -> None:
     dropped = np.array([False, True, True])
     found = check(np.array([1.0, np.nan, np.inf]), 3, dropped=dropped)
@@ -237,4 +264,4 @@ def test_dropped_rows_become_zero_unseen(check: Callable[..., Any]) -> None:
 
 def test_dropped_rows_are_those_of_their_own_block() -> None:
     values = at_row(MANY, MANY - 1, np.nan)
-    assert check_labels(values, MANY, dropped=np.arange(MANY) == MANY - 1)[-1] == 0
+    assert check_targets(values, MANY, dropped=np.arange(MANY) == MANY - 1)[-1] == 0
