@@ -46,7 +46,9 @@ NUMPY = ArrayOps(
 
 _SMALLEST_NORMAL = 2.0**-126
 _ONE = 0x3F800000
-"""The bits of 1; 2^23 more is 2, 2^22 less is 3/4."""
+"""The bits of 1; 2^23 more is 2."""
+_BORDER = 0x3F400002
+"""The bits of 3/4 + 2^-23, where mantissas begin."""
 
 
 @np.errstate(all="ignore")
@@ -99,13 +101,13 @@ def _times_ln2(n: Any) -> tuple[Any, Any]:
 
 
 def _split_exponent(x: Any, ops: ArrayOps) -> tuple[Any, Any]:
-    """m (float32) and e (int32) of x = m * 2^e, 3/4 <= m < 3/2, for x >= 2^-126."""
-    shifted = ops.bits(x) + 0x00400000  # 3/4 becomes 1
-    return ops.from_bits((shifted & 0x007FFFFF) + 0x3F400000), (shifted >> 23) - 127
+    """m (float32) and e (int32) of x = m * 2^e, for x >= 2^-126; m from 3/4 to 3/2, see C++."""
+    shifted = ops.bits(x) + (_ONE - _BORDER)  # the border becomes 1
+    return ops.from_bits((shifted & 0x007FFFFF) + _BORDER), (shifted >> 23) - 127
 
 
 def _log_of_parts(f: Any, exponent: Any, ops: ArrayOps) -> Any:
-    """log((1 + f) * 2^exponent) for -1/4 <= f <= 1/2."""
+    """log((1 + f) * 2^exponent) for -1/4 < f <= 1/2."""
     ln2_high, ln2_low = _times_ln2(ops.to_float(exponent))
     square = f * f
     r = -4.51523438e-2
