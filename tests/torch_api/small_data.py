@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from torchgbdt.core.feature_source import FeatureSource
-from torchgbdt.torch_api.tensors import Features, read_features
+from torchgbdt.torch_api.features import Features, read_features
 
 QUICK: dict[str, Any] = {"n_estimators": 3, "max_depth": 3, "min_samples_leaf": 5}
 

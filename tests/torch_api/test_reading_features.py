@@ -14,7 +14,8 @@ from support.exact import assert_identical
 from torch_api.small_data import as_float64, read
 
 from torchgbdt.core.feature_source import HostMatrix
-from torchgbdt.torch_api.tensors import TENSOR_DTYPES, BlockwiseMatrix, read_features
+from torchgbdt.torch_api.features import BlockwiseMatrix, read_features
+from torchgbdt.torch_api.tensors import TENSOR_DTYPES
 
 NUMPY_DTYPES = [*"?bhilqBHILQefd"]
 TENSORS = sorted(TENSOR_DTYPES, key=str)
@@ -110,6 +111,17 @@ def test_object_with_the_array_protocol_is_accepted() -> None:
             return np.ones((3, 2), np.float32)
 
     assert read(Table()).matrix.n_rows == 3
+
+
+def test_the_array_protocol_goes_before_other_ways_to_numpy() -> None:
+    class LabelledArray:  # as xarray has them
+        def to_numpy(self) -> np.ndarray:
+            raise AssertionError
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+            return np.ones((3, 2), np.float32)
+
+    assert read(LabelledArray()).matrix.n_rows == 3
 
 
 @pytest.mark.parametrize("kind", ["requires_grad", "parameter", "not a leaf", "inference"])

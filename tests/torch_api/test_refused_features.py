@@ -10,7 +10,7 @@ import torch
 from torch_api.small_data import read
 
 from torchgbdt.core.errors import InvalidDataError
-from torchgbdt.torch_api.tensors import read_features
+from torchgbdt.torch_api.features import read_features
 
 
 def quietly(make: Callable[[], Any]) -> Callable[[], Any]:
@@ -60,7 +60,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "no rows": (lambda: torch.ones(0, 3), r"X has shape \(0, 3\), so no rows"),
     "no columns": (lambda: torch.ones(3, 0), r"X has shape \(3, 0\), so no columns"),
     "number": (lambda: 3.5, r"X has shape \(\)"),
-    "None": (lambda: None, "X is a builtins.NoneType; a dense torch tensor or numpy array"),
+    "None": (
+        lambda: None,
+        "X is a builtins.NoneType; a dense torch tensor, numpy array or data frame",
+    ),
     "text": (lambda: "abc", "X is a builtins.str"),
     "dict": (dict, "X is a builtins.dict"),
     "generator": (lambda: (i for i in range(3)), "X is a builtins.generator"),

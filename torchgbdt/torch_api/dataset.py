@@ -12,8 +12,10 @@ from torchgbdt.core.communicator import SINGLE_RANK
 from torchgbdt.core.run_data import RawData
 from torchgbdt.core.settings import BinningSettings, check_integer
 from torchgbdt.torch_api.feature_names import read_feature_names
+from torchgbdt.torch_api.features import read_features
 from torchgbdt.torch_api.float_environment import ieee_arithmetic
-from torchgbdt.torch_api.tensors import read_features, read_rows, read_vector
+from torchgbdt.torch_api.labels import read_labels
+from torchgbdt.torch_api.tensors import read_rows, read_vector
 
 
 class Dataset:
@@ -21,14 +23,17 @@ class Dataset:
 
     Parameters
     ----------
-    X : torch tensor (any device, dtype and stride) or numpy array of real numbers, (n_rows,
-        n_features); nan is missing. Read in place; not kept and never written to.
-    y : targets, (n_rows,) or (n_rows, 1); None for data that nothing is trained on.
+    X : torch tensor (any device, dtype and stride), numpy array or data frame (pandas, polars,
+        pyarrow.Table) of real numbers, (n_rows, n_features); nan and nulls are missing. Read in
+        place; not kept and never written to.
+    y : targets or class labels, (n_rows,) or (n_rows, 1); None for data that nothing is trained on.
+        Rows of a Series go with rows of X by position, whatever its index says.
     sample_weight : >= 0, (n_rows,), or None. Rows of weight 0 are dropped.
     max_bins : 3..256, codes per feature, the one for missing values included.
     random_state : keys the sample of rows that thresholds are fitted on where there are many.
     categorical_features : not built yet; only None.
-    feature_names : one different text per column, or None.
+    feature_names : one different text per column; None for the names of a frame's columns, where
+        they are texts, and for no names otherwise.
 
     Raises
     ------
@@ -55,9 +60,10 @@ class Dataset:
         settings = BinningSettings(max_bins, random_state, categorical_features)
         self._copies: dict[str, str] = {}
         with ieee_arithmetic():
-            matrix = read_features(X, "X", self._copies, may_be_empty=False).matrix
-            names = read_feature_names(feature_names, matrix.n_features)
-            labels = None if y is None else read_vector(y, "y", self._copies)
+            features = read_features(X, "X", self._copies, may_be_empty=False)
+            matrix = features.matrix
+            names = read_feature_names(feature_names, matrix.n_features, features.names)
+            labels = None if y is None else read_labels(y, "y", self._copies)
             weights = sample_weight
             if weights is not None:
                 weights = read_vector(weights, "sample_weight", self._copies)

@@ -6,10 +6,14 @@ from typing import Any
 
 from torchgbdt.core.arrays import AnyArray
 from torchgbdt.core.dataset import Dataset as CoreDataset
-from torchgbdt.core.errors import InvalidDataError
+from torchgbdt.core.errors import InvalidDataError, InvalidParameterError
+from torchgbdt.core.model import Model as CoreModel
 from torchgbdt.core.run_data import RawData, TrainingData
 from torchgbdt.torch_api.dataset import Dataset, core_dataset
-from torchgbdt.torch_api.tensors import read_features, read_vector
+from torchgbdt.torch_api.features import read_features
+from torchgbdt.torch_api.labels import read_labels
+from torchgbdt.torch_api.model import Model, core_model
+from torchgbdt.torch_api.tensors import read_vector
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,7 @@ class FitArguments:
     eval_sample_weight: Any = None
     base_margin: Any = None
     eval_base_margin: Any = None
+    init_model: Any = None
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,19 @@ def read_fit_arguments(given: FitArguments) -> FitData:
             _one_per_eval_set(given.eval_base_margin, "eval_base_margin", len(valids))
         )
     ]
-    return FitData(TrainingData(train, valids, margins, valid_margins), device, copies)
+    initial = _read_init_model(given.init_model)
+    return FitData(TrainingData(train, valids, margins, valid_margins, initial), device, copies)
+
+
+def _read_init_model(init_model: Any) -> CoreModel | None:
+    if init_model is None:
+        return None
+    if not isinstance(init_model, Model):
+        raise InvalidParameterError(
+            f"init_model must be a tg.Model, as fit and tg.load return it; found a "
+            f"{type(init_model).__name__}."
+        )
+    return core_model(init_model)
 
 
 def _read_set(
@@ -79,11 +96,11 @@ def _read_set(
     labels: AnyArray | None = None
     weights: AnyArray | None = None
     if y is not None:
-        labels = read_vector(y, f"{prefix}y", copies)
+        labels = read_labels(y, f"{prefix}y", copies)
     if sample_weight is not None:
         weights = read_vector(sample_weight, f"{prefix}sample_weight", copies)
     device = "cpu" if features.device is None else str(features.device)
-    return RawData(features.matrix, labels, weights, name=name), device
+    return RawData(features.matrix, labels, weights, features.names, name=name), device
 
 
 def _read_eval_set(given: FitArguments, copies: dict[str, str]) -> list[RawData | CoreDataset]:

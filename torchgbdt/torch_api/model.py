@@ -17,8 +17,9 @@ from torchgbdt.core.probabilities import predicted_codes, probabilities
 from torchgbdt.core.raw_predictions import raw_float32, raw_float64
 from torchgbdt.core.row_values import check_margins
 from torchgbdt.torch_api.feature_names import check_same_names
+from torchgbdt.torch_api.features import Features, read_features
 from torchgbdt.torch_api.float_environment import ieee_arithmetic
-from torchgbdt.torch_api.tensors import Features, read_features, read_vector
+from torchgbdt.torch_api.tensors import read_vector
 
 
 class Model:
@@ -31,6 +32,8 @@ class Model:
 
     Every method that takes X raises InvalidDataError where X has another number of columns than the
     training data, or other ``feature_names`` where they are given, or cannot be read as numbers.
+    The columns of a frame must have the names of the model, in their order. Arrays, and frames for
+    a model without names, are matched by position.
     """
 
     __slots__ = ("_core",)
@@ -182,7 +185,7 @@ class Model:
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the columns, where the training Dataset had them."""
+        """Names of the columns, where the training data had them."""
         return self._core.feature_names
 
     @property
@@ -209,14 +212,15 @@ class Model:
     # --- inside ------------------------------------------------------------------------------
 
     def _read(self, X: Any, feature_names: Sequence[str] | None) -> Features:
-        features = read_features(X, "X", {}, may_be_empty=True)
+        trained_on = self.feature_names
+        features = read_features(X, "X", {}, may_be_empty=True, trained_on=trained_on)
         if features.matrix.n_features != self.n_features:
             names = "" if self.feature_names is None else f": {', '.join(self.feature_names)}"
             raise InvalidDataError(
                 f"X has {features.matrix.n_features} columns; the model was trained on "
                 f"{self.n_features}{names}. Pass the same columns in the same order."
             )
-        check_same_names(feature_names, self.n_features, self.feature_names)
+        check_same_names(feature_names, self.n_features, trained_on, features.names)
         return features
 
     def _no_sums(self, features: Features) -> Float32Array:

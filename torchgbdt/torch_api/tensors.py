@@ -1,23 +1,26 @@
-"""From what users pass to what the core reads: X in place, everything else as numpy vectors.
+"""Torch tensors, numpy arrays and columns of data frames as numpy arrays that the core reads.
 
-    torch tensor --detach, to the host, bits of bfloat16--> numpy view \
-    numpy array, list of lists -------------------------> numpy view  > checks -> FeatureSource
-
-Tensors on the host and numpy arrays enter without a copy. Kernels read them in place, except for
-the few that they cannot read (see ``BlockwiseMatrix``). What lies on another device is copied to
-the host once, and ``copies`` says so.
+Tensors on the host and numpy arrays are viewed in place; what lies on another device is copied to
+the host once, and ``copies`` says so. Features have rules of their own: see ``features``. Labels
+too: see ``labels``.
 """
 
 import reprlib
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
-from torchgbdt.core.arrays import AnyArray, Float64Array
+from torchgbdt.core.arrays import AnyArray
 from torchgbdt.core.errors import InvalidDataError
-from torchgbdt.core.feature_source import FeatureSource, HostMatrix, check_exact_integers
+from torchgbdt.torch_api.columns import (
+    FLOATS,
+    Column,
+    check_no_nulls,
+    check_numbers,
+    columns_of,
+    dtype_of,
+)
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64)
@@ -26,7 +29,7 @@ TENSOR_DTYPES = frozenset((*_FLOATS, *_INTEGERS, *_UNSIGNED, torch.bool))
 
 _PLAIN_TENSORS = (torch.Tensor, torch.nn.Parameter)
 
-_ALLOWED = "a dense torch tensor or numpy array of real numbers is expected"
+_ALLOWED = "a dense torch tensor, numpy array or data frame of real numbers is expected"
 
 _ADVICE_BY_KIND = {
     "O": "convert it to numbers first, for example with .astype('float64'), missing values as nan",
@@ -38,108 +41,33 @@ _ADVICE_BY_KIND = {
 _TEXT_ADVICE = "encode text as numbers first, for example as integer codes"
 
 
-@dataclass(frozen=True)
-class BlockwiseMatrix:
-    """A FeatureSource that kernels cannot read in place; a block at a time becomes float64.
-
-    It holds arrays in foreign byte order, arrays that are not aligned in memory, and the negative
-    views that torch makes of conjugated complex tensors: their minus sign is a bit that only torch
-    sees.
-    """
-
-    host: HostMatrix
-    is_negated: bool
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of X."""
-        return self.host.n_rows
-
-    @property
-    def n_features(self) -> int:
-        """Columns of X."""
-        return self.host.n_features
-
-    def column(self, feature: int, start: int, stop: int) -> Float64Array:
-        """Rows start..stop of one feature as float64."""
-        return self._signed(self.host.column(feature, start, stop))
-
-    def sample(self, rows: AnyArray, features: slice) -> Float64Array:
-        """Chosen rows of a few features as float64, (n_chosen, n_features)."""
-        return self._signed(self.host.sample(rows, features))
-
-    def _signed(self, block: Float64Array) -> Float64Array:
-        return np.negative(block, out=block) if self.is_negated else block
-
-
-@dataclass(frozen=True)
-class Features:
-    """X, and how results go back to where it lives.
-
-    Attributes
-    ----------
-    device : of the user's tensor; None if X was a numpy array or a list.
-    is_float64 : results are float64: numpy input of any dtype, or a float64 tensor.
-    """
-
-    matrix: FeatureSource
-    device: torch.device | None
-    is_float64: bool
-
-    def like_input(self, result: AnyArray) -> Any:
-        """A result as a tensor on X's device, or as it is for numpy input."""
-        return result if self.device is None else torch.from_numpy(result).to(self.device)
-
-
-def read_features(X: Any, name: str, copies: dict[str, str], *, may_be_empty: bool) -> Features:
-    """X as a matrix that the core can read.
-
-    Parameters
-    ----------
-    X : what the user passed. IN, never written to.
-    name : how messages call it.
-    copies : argument name -> where a full copy of it was taken from. IN-OUT.
-    may_be_empty : whether X may have no rows.
-
-    Raises
-    ------
-    InvalidDataError : not a dense 2-D matrix of real numbers, no rows or columns, or integers that
-        have no float64 of their own.
-    """
-    if isinstance(X, torch.Tensor):
-        values = _tensor_to_numpy(X, name, copies)
-        host = HostMatrix(values, is_bfloat16=X.dtype == torch.bfloat16)
-        device, is_float64, is_negated = X.device, X.dtype == torch.float64, X.is_neg()
-    else:
-        host, device, is_float64, is_negated = HostMatrix(_to_numpy(X, name)), None, True, False
-    _check_matrix(host, name, may_be_empty)
-    in_place = host.values.dtype.isnative and host.values.flags.aligned and not is_negated
-    matrix = host if in_place else BlockwiseMatrix(host, is_negated)
-    return Features(matrix, device, is_float64)
-
-
 def read_vector(values: Any, name: str, copies: dict[str, str]) -> AnyArray:
-    """Labels, weights or margins as a numpy array of real numbers; one number becomes (1,).
+    """Weights, margins or row numbers as a numpy array of real numbers; one number becomes (1,).
 
     Parameters
     ----------
-    values, name, copies : as in ``read_features``.
+    values : tensor, array, list, number, Series or frame; an index that a Series has is not looked
+        at: its rows are taken in their order. IN, never written to.
+    name, copies : as in ``read_features``.
+
+    Returns
+    -------
+    (n_rows,), or (n_rows, n_columns) for a frame of several columns; missing floats are nan.
 
     Raises
     ------
-    InvalidDataError : not a dense array of real numbers. Length and range are checked by the core.
+    InvalidDataError : not a dense array of real numbers, or integers or bools with nulls. Length
+        and range are checked by the core.
     """
     if isinstance(values, torch.Tensor):
-        array = _tensor_to_numpy(values, name, copies)
-        if values.is_neg():
-            array = -array
-        if values.dtype == torch.bfloat16:
-            array = (array.astype(np.uint32) << 16).view(np.float32)
+        return np.atleast_1d(tensor_values(values, name, copies))
+    columns = columns_of(values, name)
+    if columns is None:
+        array = to_numpy(values, name)
     else:
-        array = _to_numpy(values, name)
-        if array.dtype.itemsize > 8:  # a long double: targets need no more than float64
-            array = array.astype(np.float64)
-    return np.atleast_1d(array)
+        arrays = [column_to_numpy(column, name) for column in columns]
+        array = arrays[0] if len(arrays) == 1 else np.column_stack(arrays or [np.empty((0, 0))])
+    return np.atleast_1d(no_long_doubles(array))
 
 
 def read_rows(rows: Any, name: str, n_rows: int) -> AnyArray:
@@ -158,7 +86,17 @@ def read_rows(rows: Any, name: str, n_rows: int) -> AnyArray:
     return array if array.size else array.astype(np.int64)
 
 
-def _tensor_to_numpy(tensor: torch.Tensor, name: str, copies: dict[str, str]) -> AnyArray:
+def tensor_values(tensor: torch.Tensor, name: str, copies: dict[str, str]) -> AnyArray:
+    """The numbers of a tensor; bfloat16 is widened to float32, a negative view is negated."""
+    array = tensor_to_numpy(tensor, name, copies)
+    if tensor.is_neg():
+        array = -array
+    if tensor.dtype == torch.bfloat16:
+        array = (array.astype(np.uint32) << 16).view(np.float32)
+    return array
+
+
+def tensor_to_numpy(tensor: torch.Tensor, name: str, copies: dict[str, str]) -> AnyArray:
     """A view of a tensor on the host, or a copy of one elsewhere.
 
     bfloat16 comes as uint16 bits, and a negative view without its minus sign.
@@ -223,32 +161,45 @@ def _check_storage(tensor: torch.Tensor, name: str) -> None:
         )
 
 
-def _to_numpy(values: Any, name: str) -> AnyArray:
+def to_numpy(values: Any, name: str) -> AnyArray:
     """A numpy array, list or number as a plain numpy array of real numbers, without a copy."""
-    array = values if isinstance(values, np.ndarray) else _as_array(values, name)
+    array = as_array(values, name)
+    if array.dtype.kind not in "biuf":
+        raise InvalidDataError(
+            f"{name} has dtype {array.dtype}{_first_object(array)}; {_ALLOWED}. Please "
+            f"{_ADVICE_BY_KIND.get(array.dtype.kind, _TEXT_ADVICE)}."
+        )
+    return array
+
+
+def as_array(values: Any, name: str) -> AnyArray:
+    """A numpy array, list or number as a plain numpy array of whatever it holds, without a copy."""
+    array = values if isinstance(values, np.ndarray) else _make_array(values, name)
     if isinstance(array, np.ma.MaskedArray):
         raise InvalidDataError(
             f"{name} is a masked array; {_ALLOWED}. Pass {name}.filled(numpy.nan), nan being what "
             f"is missing."
         )
-    array = np.asarray(array)
-    kind = array.dtype.kind
-    if kind not in "biuf":
-        raise InvalidDataError(
-            f"{name} has dtype {array.dtype}{_first_object(array)}; {_ALLOWED}. Please "
-            f"{_ADVICE_BY_KIND.get(kind, _TEXT_ADVICE)}."
-        )
-    return array
+    return np.asarray(array)
 
 
-def _as_array(values: Any, name: str) -> Any:
-    if hasattr(values, "to_numpy"):
-        advice = f"pass {name}.to_numpy(), with text columns encoded as numbers"
-    elif hasattr(values, "tocsr") or hasattr(values, "todense"):
-        advice = f"it is sparse; pass {name}.toarray()"
-    elif isinstance(values, list | tuple | int | float | np.generic) or hasattr(
-        values, "__array__"
-    ):
+def column_to_numpy(column: Column, name: str) -> AnyArray:
+    """A column of numbers in the dtype that it has; float nulls become nan, others are refused."""
+    if isinstance(dtype_of(column), np.dtype):  # of pandas
+        return to_numpy(column.to_numpy(), name)
+    check_numbers(column, f"{name} is a column")
+    if not isinstance(column.dtype, FLOATS):
+        check_no_nulls(column, name)
+    return column.to_numpy()
+
+
+def no_long_doubles(array: AnyArray) -> AnyArray:
+    """Targets and weights need no more than float64."""
+    return array.astype(np.float64) if array.dtype.itemsize > 8 else array
+
+
+def _make_array(values: Any, name: str) -> Any:
+    if isinstance(values, list | tuple | int | float | np.generic) or hasattr(values, "__array__"):
         try:
             return np.asarray(values)
         except Exception as error:  # foreign __array__ methods may raise anything
@@ -256,6 +207,10 @@ def _as_array(values: Any, name: str) -> Any:
                 f"{name} is a {type(values).__name__} that numpy cannot turn into an array "
                 f"({error}); {_ALLOWED}."
             ) from error
+    if hasattr(values, "to_numpy"):
+        advice = f"pass {name}.to_numpy(), with text columns encoded as numbers"
+    elif hasattr(values, "tocsr") or hasattr(values, "todense"):
+        advice = f"it is sparse; pass {name}.toarray()"
     else:
         advice = "convert it first"
     raise InvalidDataError(
@@ -268,26 +223,3 @@ def _first_object(array: AnyArray) -> str:
     if array.dtype.kind != "O" or array.size == 0:
         return ""
     return f" (first value: {reprlib.repr(array.flat[0])})"
-
-
-def _check_matrix(matrix: HostMatrix, name: str, may_be_empty: bool) -> None:
-    values = matrix.values
-    if values.ndim != 2:
-        advice = (
-            f"Use {name}[:, None] for one feature, {name}[None] for one row."
-            if values.ndim == 1
-            else f"Reshape {name} to two axes."
-        )
-        raise InvalidDataError(
-            f"{name} has shape {tuple(values.shape)}; (n_rows, n_features) is expected. {advice}"
-        )
-    if matrix.n_features == 0 or (matrix.n_rows == 0 and not may_be_empty):
-        what = "columns" if matrix.n_features == 0 else "rows"
-        raise InvalidDataError(
-            f"{name} has shape {tuple(values.shape)}, so no {what}; at least one is expected."
-        )
-    if values.dtype.itemsize > 8:
-        raise InvalidDataError(
-            f"{name} has dtype {values.dtype}, wider than float64; pass {name}.astype('float64')."
-        )
-    check_exact_integers(matrix, name)
