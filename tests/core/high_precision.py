@@ -1,10 +1,10 @@
-"""Elementary functions of exact numbers, hundreds of bits beyond any float, as fractions."""
+"""Elementary functions of exact numbers, as fractions that are right to 2000 bits."""
 
 from fractions import Fraction
 
 import mpmath
 
-BITS = 600
+BITS = 2000
 
 
 def exp(x: Fraction) -> Fraction:

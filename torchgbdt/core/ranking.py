@@ -53,19 +53,19 @@ def weight_scale(largest: float, total_rows: int) -> int:
 def rank_rows(
     raw: Float32Array, labels: Float32Array, weights: Float32Array | None, scale: int
 ) -> RankedWeights:
-    """The ranking of this rank's rows.
+    """The ranking of this rank's rows. As with Hessians, no positive weight rounds to 0.
 
     Parameters
     ----------
     raw : float32, (n_rows,); raw predictions. IN.
     labels : float32, (n_rows,); 0 or 1. IN.
-    weights : float32, (n_rows,), or None for weights of 1. IN.
+    weights : float32 > 0, (n_rows,), or None for weights of 1. IN.
     scale : from ``weight_scale``.
     """
     if np.isnan(raw).any():
         return RankedWeights(np.zeros(0, FIXED_DTYPE), np.zeros((0, 2), np.int64), finite=False)
     given = np.ones(raw.size) if weights is None else weights.astype(np.float64)
-    integers = np.rint(np.ldexp(given, scale)).astype(np.int64)
+    integers = np.maximum(np.rint(np.ldexp(given, scale)).astype(np.int64), 1)
     by_class = np.zeros((raw.size, 2), np.int64)
     by_class[labels == 0, 0] = integers[labels == 0]
     by_class[labels == 1, 1] = integers[labels == 1]
