@@ -94,12 +94,12 @@ def test_only_rows_that_count_are_dealt_out() -> None:
 
 
 def test_weights_and_margins_go_with_their_rows() -> None:
-    # Targets are margin + 1 in the rows of weight 1 and far away in the others, which must not
-    # matter: with a wrong weight or margin anywhere, the error would not be 1 before training.
+    # Targets are margin + 1 in the rows that weigh something and far away in the others: with a
+    # wrong weight or margin anywhere, the mean error would not be 1 before training.
     margin = np.sin(np.arange(240.0)).astype(np.float32)
     y = np.where(W > 0, margin + 1, 1e6)
     estimator = stopping(n_estimators=1, learning_rate=1e-9, eval_metric="mae")
-    estimator.fit(X, y, (W > 0) * 1.0, base_margin=margin)
+    estimator.fit(X, y, np.where(W > 0, 1.0, 1e-30), base_margin=margin)
     for name in ("train", "valid_0"):
         assert estimator.history_[name]["mae"][0] == pytest.approx(1, rel=1e-5)
 

@@ -1,6 +1,8 @@
 """What both estimators share: parameters, ``fit`` and the attributes it leaves.
 
-arguments of fit --read--> --classes, class weights--> --hold out--> Trainer --> model_
+    arguments of fit --read--> --classes, class weights--> --hold out--> Trainer --> model_
+
+``fit`` works on a copy of the estimator, whose attributes are taken over at the end, all or none.
 """
 
 import copy
@@ -137,7 +139,7 @@ class GBDTEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         -------
         The estimator itself.
         """
-        fitted = copy.copy(self)
+        fitted = copy.copy(self)  # thrown away when anything is raised
         fitted._fit(
             FitArguments(
                 X, y, sample_weight, eval_set, eval_sample_weight, base_margin, eval_base_margin
@@ -147,7 +149,7 @@ class GBDTEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return self
 
     def _fit(self, given: FitArguments) -> None:
-        """``fit`` on a copy that is thrown away when anything is raised."""
+        """Set all fitted attributes."""
         self._check_parameters()
         previous = self.model_ if self.warm_start and hasattr(self, "model_") else None
         given = read_fit_arguments(self, given, reset=previous is None)

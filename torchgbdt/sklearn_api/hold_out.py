@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing, check_consistent_length
 
@@ -76,8 +75,4 @@ def check_validation_fraction(value: Any) -> None:
 
 def _take(values: Any, rows: Int64Array) -> Any:
     """The given rows of an array, a tensor or a data frame; None stays None."""
-    if values is None:
-        return None
-    if isinstance(values, torch.Tensor):
-        return values[torch.from_numpy(rows).to(values.device)]
-    return _safe_indexing(values, rows)
+    return None if values is None else _safe_indexing(values, rows)

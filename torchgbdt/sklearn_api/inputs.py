@@ -1,7 +1,9 @@
 """From what users pass to what a ``tg.Trainer`` takes, checked as scikit-learn's users expect.
 
-torch tensor, data frame ------------------------> as it is: the Trainer reads both in place
-numpy array, list, whatever numpy can convert ---> numpy array; real numbers are not copied
+    torch tensor, data frame ------------------------> as it is: the Trainer reads both in place
+    numpy array, list, whatever numpy can convert ---> numpy array; real numbers are not copied
+
+Shapes, lengths and ranges are left to the Trainer.
 """
 
 from dataclasses import replace
