@@ -46,7 +46,6 @@ def test_pipeline(estimator: Any, y: np.ndarray) -> None:
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_frames_between_the_steps_of_a_pipeline(library: str) -> None:
-    pytest.importorskip(library)
     pipeline = make_pipeline(StandardScaler(), clone(REGRESSOR)).set_output(transform=library)
     pipeline.fit(X, Y)
     assert pipeline[-1].feature_names_in_.tolist() == ["x0", "x1", "x2", "x3"]

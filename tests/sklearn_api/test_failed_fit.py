@@ -4,6 +4,7 @@ import threading
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn_api.small_tables import QUICK, classification, digest, features, regression, weights
 
@@ -56,8 +57,7 @@ def test_bad_data_change_nothing(bad: Any) -> None:
 
 
 def test_names_of_an_earlier_fit_stay_after_a_failure_and_go_after_a_success() -> None:
-    pandas = pytest.importorskip("pandas")
-    estimator = tg.GBDTRegressor(**QUICK).fit(pandas.DataFrame(X, columns=list("abcd")), Y)
+    estimator = tg.GBDTRegressor(**QUICK).fit(pd.DataFrame(X, columns=list("abcd")), Y)
     with pytest.raises(ValueError, match="y has "):
         estimator.fit(X, np.where(Y > 0, np.nan, Y))
     assert estimator.feature_names_in_.tolist() == ["a", "b", "c", "d"]

@@ -3,6 +3,9 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse
 import torch
@@ -16,11 +19,11 @@ from torchgbdt.sklearn_api.inputs import read_features, read_row_values
 X, Y = regression()
 W = weights()
 PLAIN = tg.GBDTRegressor(**QUICK).fit(X, Y)
-pandas = pytest.importorskip("pandas")
+LIBRARIES = [pd.DataFrame, pl.DataFrame, pa.table]
 
 
-def frame(columns: str = "abcd") -> Any:
-    return pandas.DataFrame(X, columns=list(columns))
+def frame(columns: str = "abcd", library: Any = pd.DataFrame) -> Any:
+    return library(dict(zip(columns, X.T.copy(), strict=True)))
 
 
 @pytest.mark.parametrize(
@@ -57,8 +60,8 @@ def test_vectors_are_not_copied() -> None:
 
 @pytest.mark.parametrize(
     "given",
-    [X.tolist(), X.astype(object), X.astype(np.float64), frame()],
-    ids=["list", "object", "float64", "frame"],
+    [X.tolist(), X.astype(object), X.astype(np.float64)],
+    ids=["list", "object", "float64"],
 )
 def test_same_model_from_any_input(given: Any) -> None:
     estimator = tg.GBDTRegressor(**QUICK).fit(given, Y)
@@ -66,7 +69,7 @@ def test_same_model_from_any_input(given: Any) -> None:
     assert_identical(estimator.predict(given), PLAIN.predict(X))
 
 
-@pytest.mark.parametrize("wrap", [list, torch.from_numpy, pandas.Series])
+@pytest.mark.parametrize("wrap", [list, torch.from_numpy, pd.Series])
 def test_weights_and_margins_of_any_kind(wrap: Any) -> None:
     margin = np.sin(np.arange(240.0))
     arguments = {"sample_weight": W, "base_margin": margin}
@@ -93,10 +96,28 @@ def test_names_of_an_evaluation_set() -> None:
         tg.GBDTRegressor(**QUICK).fit(frame(), Y, eval_set=[(frame("abce"), Y)])
 
 
-def test_held_out_rows_of_a_frame() -> None:
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_frames_of_every_library(library: Any) -> None:
+    given = frame(library=library)
+    estimator = tg.GBDTRegressor(**QUICK).fit(given, Y)
+    assert estimator.feature_names_in_.tolist() == ["a", "b", "c", "d"]
+    assert digest(estimator) == digest(PLAIN)
+    assert_identical(estimator.predict(given), PLAIN.predict(X))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_held_out_rows_of_a_frame(library: Any) -> None:
     stopping = {"early_stopping": True, **QUICK}
-    by_frame = tg.GBDTRegressor(**stopping).fit(frame(), pandas.Series(Y), W)
+    given = frame(library=library)
+    by_frame = tg.GBDTRegressor(**stopping).fit(given, pd.Series(Y), pd.Series(W))
     assert digest(by_frame) == digest(tg.GBDTRegressor(**stopping).fit(X, Y, W))
+
+
+def test_labels_of_a_series() -> None:
+    labels = np.where(Y > 0, "b", "a")
+    expected = digest(tg.GBDTClassifier(**QUICK).fit(X, labels))
+    for series in (pd.Series(labels), pd.Series(labels, dtype="category"), pl.Series(labels)):
+        assert digest(tg.GBDTClassifier(**QUICK).fit(X, series)) == expected
 
 
 @pytest.mark.parametrize("X", [X[:, :3], torch.from_numpy(X[:, :3])], ids=["array", "tensor"])
@@ -119,6 +140,9 @@ def test_other_width_in_predict(X: Any) -> None:
         (X[:, :0], ValueError, "0 feature"),
         (X[:0], ValueError, "0 sample"),
         (X[1:], ValueError, "239"),
+        (frame(library=pl.LazyFrame), InvalidDataError, "a lazy frame, which holds no rows yet"),
+        (pd.Series(X[:, 0]), InvalidDataError, "X is a pandas.Series"),
+        (frame()["a"].astype(str).to_frame(), InvalidDataError, "X has the column 'a'"),
     ],
 )
 def test_features_that_are_refused(X: Any, error: type[Exception], message: str) -> None:

@@ -15,6 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from torchgbdt.core.errors import InvalidDataError
+from torchgbdt.torch_api.columns import recognize
 from torchgbdt.torch_api.dataset import Dataset
 from torchgbdt.torch_api.fit_arguments import FitArguments
 from torchgbdt.torch_api.tensors import read_vector
@@ -104,8 +105,7 @@ def to_host(values: Any, name: str) -> Any:
 
 def _is_read_in_place(X: Any) -> bool:
     """Tensors, data frames, and masked arrays: numpy would drop the mask, a Trainer refuses it."""
-    is_frame = hasattr(X, "columns") or hasattr(X, "column_names")
-    return is_frame or isinstance(X, torch.Tensor | np.ma.MaskedArray)
+    return isinstance(X, torch.Tensor | np.ma.MaskedArray) or recognize(X, "X") is not None
 
 
 def _each(items: Any, read: Any) -> Any:
