@@ -6,21 +6,23 @@ from support.backends import BackendUnderTest
 from support.exact import assert_identical
 from support.lockstep import in_lockstep
 from support.reference import reference_outcome
-from support.runs import Scenario, train, training_data
+from support.runs import Scenario, settings_of, train, training_data
 from support.scenarios import scenario
 
 from torchgbdt.backends.oracle import OracleBackend
 from torchgbdt.core.backend import histogram_bytes
 from torchgbdt.core.communicator import SINGLE_RANK
-from torchgbdt.core.settings import TrainerSettings
 
-NAMES = ["plain", "missing values", "fractional weights", "leaves of one row", "chain", "ties"]
+NAMES = [
+    "plain", "missing values", "fractional weights", "leaves of one row", "chain", "ties",
+    "logistic", "logistic, missing values", "3 classes", "7 classes",
+]  # fmt: skip
 every_budget = pytest.mark.parametrize("n_slots", [1, 2, 3, 5])
 every_name = pytest.mark.parametrize("name", NAMES)
 
 
 def slot_bytes(one: Scenario) -> int:
-    settings = TrainerSettings(max_bins=one.settings.get("max_bins", 256))
+    settings = settings_of(one)
     data = training_data(one).check(settings).quantize(settings, OracleBackend(), SINGLE_RANK)
     return histogram_bytes(data.train.thresholds.total_bins, 1)
 

@@ -50,7 +50,7 @@ def assert_given_up(session: TrainingSession, backend: ComputeBackend) -> None:
     with pytest.raises(StateError, match="failed"):
         session.run(training_data(small()))
     with pytest.raises(StateError):
-        backend.run_thresholds()
+        backend.run_settings()
 
 
 def n_calls(under_test: BackendUnderTest) -> int:
@@ -63,7 +63,7 @@ def test_a_small_run_makes_every_call_that_training_has(under_test: BackendUnder
     calls = set(record_calls(backend, lambda: train(backend, small())))
     for_others = {"predict", "predict_leaves", "load_gradients", "exchange_histograms"}
     for_checks = {name for name in METHODS if name.startswith("read_")} | {"synchronize"}
-    defaults = {"run_thresholds", "compute_losses", "sum_losses", "total_rows"}
+    defaults = {"run_settings", "run_rows", "compute_losses", "sum_losses", "rank_rows"}
     assert calls >= set(METHODS) - for_others - for_checks - defaults
 
 
@@ -256,7 +256,7 @@ def test_rows_that_get_lost_are_an_error_of_the_backend(backend: ComputeBackend)
     with pytest.raises(BackendError, match="routed other numbers of rows"):
         run_patched(backend, small(), route_rows=lambda *args: route_rows(*args) + 1)
     with pytest.raises(StateError):
-        backend.run_thresholds()
+        backend.run_settings()
 
 
 def test_leaf_values_beyond_float32_are_an_error_of_the_settings(backend: ComputeBackend) -> None:

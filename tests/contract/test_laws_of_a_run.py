@@ -8,8 +8,9 @@ import pytest
 from support import recompute
 from support.backends import BackendUnderTest
 from support.exact import assert_identical
-from support.runs import Rows, Scenario, train
+from support.runs import Outcome, Rows, Scenario, train
 from support.scenarios import SCENARIOS, scenario
+from support.scenarios_of_classes import CLASS_SCENARIOS
 
 from torchgbdt.core.backend import ComputeBackend, LevelBatch
 from torchgbdt.core.feature_source import HostMatrix
@@ -18,8 +19,9 @@ from torchgbdt.core.observer import TrainingContext
 NAMES = [
     "plain", "missing values", "zero weights", "huge range of weights", "subnormal weights",
     "leaves of one row", "chain", "offset", "outliers", "subnormals", "vanishing", "margins",
-    "given baseline", "one row",
+    "given baseline", "one row", "continued", *CLASS_SCENARIOS,
 ]  # fmt: skip
+NAMES = [name for name in NAMES if "many rows" not in name]
 every_name = pytest.mark.parametrize("name", NAMES)
 
 
@@ -52,17 +54,23 @@ def data_sets(one: Scenario) -> list[Rows]:
     return [recompute.counting(rows) for rows in (one.train, *one.valids)]
 
 
+def rounds_of(one: Scenario, outcome: Outcome) -> range:
+    """The model's rounds after each round of this run."""
+    first = 0 if one.init_model is None else one.init_model.n_rounds
+    return range(first + 1, outcome.model.n_rounds + 1)
+
+
 @every_name
 def test_predictions_after_each_round_follow_from_the_model(
     under_test: BackendUnderTest, name: str
 ) -> None:
     one = scenario(name)
     witness, outcome = witnessed(under_test, one)
-    assert len(witness.predictions) == outcome.model.n_rounds
-    for index, after_round in enumerate(witness.predictions):
+    rounds = rounds_of(one, outcome)
+    for n_rounds, after_round in zip(rounds, witness.predictions, strict=True):
         for rows, found in zip(data_sets(one), after_round, strict=True):
-            expected = recompute.raw_predictions(outcome.model, rows, index + 1)
-            assert_identical(found, np.array(expected, np.float32)[:, None])
+            expected = recompute.raw_predictions(outcome.model, rows, n_rounds)
+            assert_identical(found, np.array(expected, np.float32))
 
 
 @every_name
@@ -74,8 +82,7 @@ def test_history_follows_from_the_model(under_test: BackendUnderTest, name: str)
     for data_set, rows in zip(names, data_sets(one), strict=True):
         for metric, found in outcome.history[data_set].items():
             expected = [
-                recompute.metric(metric, outcome.model, rows, n)
-                for n in range(1, outcome.model.n_rounds + 1)
+                recompute.metric(metric, outcome.model, rows, n) for n in rounds_of(one, outcome)
             ]
             assert_identical(found, expected)
 
@@ -86,7 +93,7 @@ def test_raw_values_predict_what_bins_predicted(under_test: BackendUnderTest, na
     witness, outcome = witnessed(under_test, one)
     for rows, binned in zip((one.train, *one.valids), witness.sums, strict=True):
         kept = slice(None) if rows.weights is None else rows.weights >= 2.0**-126
-        sums = np.zeros((rows.n_rows, 1), np.float32)
+        sums = np.zeros((rows.n_rows, outcome.model.n_outputs), np.float32)
         under_test.make().predict(outcome.model.forest, HostMatrix(rows.X), sums)
         assert_identical(sums[kept], binned)
 

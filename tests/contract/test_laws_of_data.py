@@ -7,8 +7,9 @@ import pytest
 from support.backends import BackendUnderTest
 from support.exact import assert_identical
 from support.matrices import DTYPES, layouts, matrix_of
+from support.random_rows import smooth
 from support.runs import Rows, Scenario, make_session, train, training_data
-from support.scenarios import SCENARIOS, scenario, smooth
+from support.scenarios import SCENARIOS, scenario
 
 from torchgbdt.core.communicator import SINGLE_RANK
 from torchgbdt.core.dataset import Dataset

@@ -10,7 +10,7 @@ from support.scenarios import scenario
 from support.tolerances import LOSS_RISE, OFFSET_ADDED, REPEATED_ROWS
 
 from torchgbdt.core.feature_source import HostMatrix
-from torchgbdt.core.model import raw_float64
+from torchgbdt.core.raw_predictions import raw_float64
 
 
 def predictions(under_test: BackendUnderTest, one: Scenario, X: np.ndarray) -> np.ndarray:

@@ -15,13 +15,13 @@ from torchgbdt.core.backend import NODE_DTYPE, ComputeBackend, LevelBatch, RunRo
 from torchgbdt.core.communicator import SINGLE_RANK
 from torchgbdt.core.errors import StateError
 from torchgbdt.core.feature_source import HostMatrix
-from torchgbdt.core.metrics import METRICS
+from torchgbdt.core.metrics import RootMeanSquaredError
 from torchgbdt.core.splits import SPLIT_DTYPE, SplitRules
 
 BATCH = LevelBatch(np.array([(0, 3, 3, 0, 0, -1, True)], NODE_DTYPE), np.zeros((1, 1, 2), np.int64))
 RULES = SplitRules(1.0, 0.0, 1, np.ones(1, np.int64), np.zeros((1, 2), np.int64))
 ZEROS = np.zeros((3, 1), np.float32)
-RMSE = METRICS["rmse"]()
+RMSE = RootMeanSquaredError()
 
 CALLS_OF_A_RUN: dict[str, Callable[[ComputeBackend], object]] = {
     "sample_rows": lambda b: b.sample_rows(0),
@@ -32,13 +32,14 @@ CALLS_OF_A_RUN: dict[str, Callable[[ComputeBackend], object]] = {
     "exchange_histograms": lambda b: b.exchange_histograms(BATCH, SINGLE_RANK),
     "read_histograms": lambda b: b.read_histograms(BATCH),
     "find_splits": lambda b: b.find_splits(BATCH, RULES),
-    "run_thresholds": lambda b: b.run_thresholds(),
+    "run_settings": lambda b: b.run_settings(),
+    "run_rows": lambda b: b.run_rows(0),
     "route_rows": lambda b: b.route_rows(BATCH.nodes, np.zeros(1, SPLIT_DTYPE)),
     "update_predictions": lambda b: b.update_predictions(leaf_tree(np.ones(1)), 0),
     "compute_losses": lambda b: b.compute_losses(RMSE, 0),
     "sum_losses": lambda b: b.sum_losses(0),
     "evaluate": lambda b: b.evaluate(RMSE, 0, SINGLE_RANK),
-    "total_rows": lambda b: b.total_rows(0),
+    "rank_rows": lambda b: b.rank_rows(0, 0),
     "read_predictions": lambda b: b.read_predictions(0),
     "read_gradients": lambda b: b.read_gradients(),
     "read_fixed_point": lambda b: b.read_fixed_point(),
@@ -86,9 +87,11 @@ def test_a_run_knows_what_it_was_told(backend: ComputeBackend) -> None:
     thresholds = integer_thresholds([2, 3])
     train_rows, valid = run_rows(np.zeros((4, 2))), run_rows(np.zeros((2, 2)))
     train_rows = RunRows(train_rows.bins, train_rows.labels, None, None, total_rows=100)
-    backend.prepare(train_rows, [valid], run_settings(thresholds))
-    assert [backend.total_rows(0), backend.total_rows(1)] == [100, 2]
-    assert_identical(backend.run_thresholds(), thresholds)
+    settings = run_settings(thresholds)
+    backend.prepare(train_rows, [valid], settings)
+    assert [backend.run_rows(i).total_rows for i in range(2)] == [100, 2]
+    assert_identical([backend.run_rows(0), backend.run_rows(1)], [train_rows, valid])
+    assert backend.run_settings() is settings
 
 
 def test_read_only_rows_are_only_read(backend: ComputeBackend) -> None:

@@ -1,7 +1,7 @@
 """Two backends that do the same run at the same time; every result of every call is compared.
 
 A training session on a ``LockstepBackend`` compares whatever that run makes them do: extremes,
-totals, rounded gradients, histograms, split records, row order, predictions and losses.
+totals, rounded gradients, histograms, split records, row order, predictions, losses and rankings.
 """
 
 from collections import Counter
@@ -73,8 +73,11 @@ class LockstepBackend(ComputeBackend):
     def release(self) -> None:
         self._both("release", lambda one: one.release())
 
-    def run_thresholds(self):
-        return self.found.run_thresholds()
+    def run_settings(self):
+        return self.found.run_settings()
+
+    def run_rows(self, dataset):
+        return self._both("rows", lambda one: one.run_rows(dataset))
 
     def sample_rows(self, tree) -> int:
         n_rows = self._both("sampled rows", lambda one: one.sample_rows(tree))
@@ -117,7 +120,7 @@ class LockstepBackend(ComputeBackend):
     def subtract_histograms(self, batch) -> None:
         self._both("subtract", lambda one: one.subtract_histograms(batch))
         histograms = self._histograms("subtracted", batch)
-        check_histograms(histograms, batch, self.run_thresholds())
+        check_histograms(histograms, batch, self.run_settings().thresholds)
 
     def _histograms(self, what: str, batch: LevelBatch) -> Any:
         return self._both(f"{what} histograms", lambda one: one.read_histograms(batch))
@@ -150,8 +153,8 @@ class LockstepBackend(ComputeBackend):
     def evaluate(self, metric, dataset, communicator):
         return self._both("metric", lambda one: one.evaluate(metric, dataset, communicator))
 
-    def total_rows(self, dataset) -> int:
-        return self._both("total rows", lambda one: one.total_rows(dataset))
+    def rank_rows(self, dataset, scale):
+        return self._both("ranking", lambda one: one.rank_rows(dataset, scale))
 
     def read_predictions(self, dataset):
         return self._both("predictions", lambda one: one.read_predictions(dataset))

@@ -4,37 +4,27 @@ Sums are Python integers, rounding goes through ``Fraction``, float32 through a 
 walked one at a time: nothing here can overflow, reorder or vectorize. For a few hundred rows only.
 """
 
-import ctypes
 import math
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from support.naive_losses import (
+    fixed_point,
+    float32,
+    gradients,
+    ranked,
+    raw_prediction,
+    row_loss,
+    weighted,
+)
 from support.naive_splits import best_split
 
 from torchgbdt.core.backend import ComputeBackend, GradientExtremes, LevelBatch, RunRows
 from torchgbdt.core.errors import StateError
+from torchgbdt.core.ranking import RankedWeights
 from torchgbdt.core.splits import SPLIT_DTYPE, Histograms
-
-
-def float32(x: float) -> float:
-    """Rounded to float32; magnitudes below 2^-126 are +0."""
-    rounded = ctypes.c_float(x).value
-    return 0.0 if abs(rounded) < 2.0**-126 else rounded
-
-
-def fixed_point(x: float, scale: int) -> int:
-    """``x * 2^scale`` to the nearest integer, ties to even."""
-    return round(Fraction(x) * Fraction(2) ** scale)
-
-
-def row_loss(metric: str, prediction: float, label: float, weight: float | None) -> float:
-    """Weighted loss of one row as float32: e^2 or |e|, e = prediction - centred label."""
-    e = float32(prediction - label)
-    loss = {"rmse": float32(e * e), "mae": abs(e)}[metric]
-    return loss if weight is None else float32(loss * weight)
 
 
 def bin_of(x: float, thresholds: Any, feature: int) -> int:
@@ -89,19 +79,28 @@ class NaiveBackend(ComputeBackend):
     def prepare(self, train, valids, settings) -> None:
         self._datasets = [train, *valids]
         self._settings = settings
-        n_outputs = settings.objective.n_outputs
-        self._predictions = [
-            np.zeros((data.n_rows, n_outputs), np.float32) for data in self._datasets
-        ]
+        self._predictions = [self._start(data) for data in self._datasets]
+        self._row_gradients: list[tuple[list[float], list[float]]] | None = None
         self._slots: dict[int, list[list[int]]] = {}
 
     def release(self) -> None:
         self._datasets = []
 
-    def run_thresholds(self):
+    def _start(self, data: RunRows) -> np.ndarray:
+        sums = np.zeros((data.n_rows, self._settings.objective.n_outputs), np.float32)
+        if data.start is not None:
+            sums[...] = data.start
+        return sums
+
+    def run_settings(self):
         if not self._datasets:
             raise StateError("no run")
-        return self._settings.thresholds
+        return self._settings
+
+    def run_rows(self, dataset):
+        if not self._datasets:
+            raise StateError("no run")
+        return self._datasets[dataset]
 
     def sample_rows(self, tree) -> int:
         self._order = list(range(self._datasets[0].n_rows))
@@ -109,16 +108,22 @@ class NaiveBackend(ComputeBackend):
 
     def compute_gradients(self, output) -> GradientExtremes:
         train = self._datasets[0]
-        g, h = [], []
-        for row, label in enumerate(train.labels.tolist()):
-            weight = 1.0 if train.weights is None else float(train.weights[row])
-            e = float32(float(self._predictions[0][row, 0]) - label)
-            g.append([float32(e * weight)])
-            h.append([weight])
-        shape = (train.n_rows, 1)
-        return self.load_gradients(
-            np.array(g, np.float32).reshape(shape), np.array(h, np.float32).reshape(shape)
-        )
+        if self._row_gradients is None:  # all trees of a round see its start
+            name = self._settings.objective.name
+            labels = train.labels.tolist()
+            self._row_gradients = [
+                gradients(name, self._seen(0, row), label) for row, label in enumerate(labels)
+            ]
+        width = self._settings.tree_outputs
+        chosen = [
+            [
+                [weighted(v, weight) for v in values[output * width : (output + 1) * width]]
+                for values, weight in zip(of_rows, _weights_of(train), strict=True)
+            ]
+            for of_rows in zip(*self._row_gradients, strict=True)
+        ] or [[], []]
+        g, h = (np.array(values, np.float32).reshape(-1, width) for values in chosen)
+        return self.load_gradients(g, h)
 
     def load_gradients(self, gradients, hessians) -> GradientExtremes:
         self._g = [[float32(x) for x in row] for row in gradients.tolist()]
@@ -215,21 +220,19 @@ class NaiveBackend(ComputeBackend):
         return np.array(left_rows, np.int64)
 
     def update_predictions(self, tree, output) -> None:
+        self._row_gradients = None
         for data, sums in zip(self._datasets, self._predictions, strict=True):
             for row, codes in enumerate(data.bins.tolist()):
                 leaf = leaf_of(tree, codes, self._is_missing, tree.split_bin)
                 self._add(sums, row, tree.value[leaf].tolist(), output)
 
     def compute_losses(self, metric, dataset):
-        data, sums = self._datasets[dataset], self._predictions[dataset]
+        data, objective = self._datasets[dataset], self._settings.objective.name
         self._losses = [
-            row_loss(
-                metric.name,
-                float(sums[row, 0]),
-                float(data.labels[row]),
-                None if data.weights is None else float(data.weights[row]),
+            weighted(row_loss(objective, metric.name, self._seen(dataset, row), label), weight)
+            for row, (label, weight) in enumerate(
+                zip(data.labels.tolist(), _weights_of(data), strict=True)
             )
-            for row in range(data.n_rows)
         ]
         finite = all(map(math.isfinite, self._losses))
         return (max(self._losses, default=0.0) if finite else 0.0), finite
@@ -237,8 +240,27 @@ class NaiveBackend(ComputeBackend):
     def sum_losses(self, scale) -> int:
         return sum(fixed_point(loss, scale) for loss in self._losses)
 
-    def total_rows(self, dataset) -> int:
-        return self._datasets[dataset].total_rows
+    def rank_rows(self, dataset, scale) -> RankedWeights:
+        data = self.run_rows(dataset)
+        raw = [self._seen(dataset, row)[0] for row in range(data.n_rows)]
+        if any(map(math.isnan, raw)):
+            return RankedWeights(np.zeros(0, np.int32), np.zeros((0, 2), np.int64), False)
+        weights = None if data.weights is None else data.weights.tolist()
+        table = ranked(raw, data.labels.tolist(), weights, scale)
+        keys = np.array(list(table), np.int32)
+        return RankedWeights(keys, np.array([*table.values()], np.int64).reshape(-1, 2), True)
+
+    def _seen(self, dataset: int, row: int) -> list[float]:
+        """What the objective reads: raw predictions; for squared error sums of leaf values."""
+        sums = self._predictions[dataset][row].tolist()
+        if self._settings.objective.name == "squared_error":
+            return sums
+        margins = self._datasets[dataset].margins
+        given = [None] * len(sums) if margins is None else margins[row].tolist()
+        return [
+            raw_prediction(*parts)
+            for parts in zip(self._settings.baseline.tolist(), sums, given, strict=True)
+        ]
 
     def read_predictions(self, dataset):
         return self._predictions[dataset].copy()
@@ -266,6 +288,10 @@ class NaiveBackend(ComputeBackend):
         columns = [column] if len(values) == 1 else range(len(values))
         for k, value in zip(columns, values, strict=True):
             sums[row, k] = float32(float(sums[row, k]) + value)
+
+
+def _weights_of(data: RunRows) -> list[float | None]:
+    return [None] * data.n_rows if data.weights is None else data.weights.tolist()
 
 
 def _is_nan(x: float, feature: int) -> bool:

@@ -55,6 +55,7 @@ def shards(scenario: Scenario, borders: Sequence[int]) -> list[Scenario]:
                 valid[first * valid.n_rows // n_rows : end * valid.n_rows // n_rows]
                 for valid in scenario.valids
             ],
+            scenario.init_model,
         )
         for first, end in pairwise(borders)
     ]

@@ -1,7 +1,7 @@
 """Ways to run a backend: a whole training session, or a prepared run that a test drives itself."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from torchgbdt.core.tree import Tree
 
 @dataclass(frozen=True)
 class Rows:
-    """One data set as a user holds it."""
+    """One data set as a user holds it; labels of classes may be of any kind."""
 
     X: np.ndarray
     y: np.ndarray
@@ -44,17 +44,23 @@ class Rows:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Data and settings of one small training run."""
+    """Data and settings of one small training run; with ``init_model``, of its continuation."""
 
     train: Rows
     settings: dict[str, Any] = field(default_factory=dict)
     valids: Sequence[Rows] = ()
+    init_model: Model | None = None
 
     def changed(self, **settings: Any) -> "Scenario":
-        return Scenario(self.train, {**self.settings, **settings}, self.valids)
+        return replace(self, settings={**self.settings, **settings})
 
     def with_train(self, train: Rows) -> "Scenario":
-        return Scenario(train, self.settings, self.valids)
+        return replace(self, train=train)
+
+    @property
+    def objective(self) -> str:
+        name: str = self.settings.get("objective", "squared_error")
+        return name
 
 
 @dataclass(frozen=True)
@@ -74,9 +80,15 @@ DEFAULTS: dict[str, Any] = {
     "max_depth": 4,
     "learning_rate": 0.3,
     "min_samples_leaf": 5,
-    "eval_metric": ("rmse", "mae"),
 }
 """Small trees that still reach every branch; a scenario's own settings win."""
+
+EVAL_METRICS = {
+    "squared_error": ("rmse", "mae", "r2"),
+    "logistic": ("logloss", "error", "auc"),
+    "softmax": ("logloss", "error"),
+}
+"""All metrics of each objective."""
 
 
 def training_data(scenario: Scenario) -> TrainingData:
@@ -88,7 +100,13 @@ def training_data(scenario: Scenario) -> TrainingData:
         [raw(rows, f"eval_set[{i}]") for i, rows in enumerate(scenario.valids)],
         scenario.train.margins,
         [rows.margins for rows in scenario.valids],
+        scenario.init_model,
     )
+
+
+def settings_of(scenario: Scenario) -> TrainerSettings:
+    metrics = EVAL_METRICS[scenario.objective]
+    return TrainerSettings(**{**DEFAULTS, "eval_metric": metrics, **scenario.settings})
 
 
 def make_session(
@@ -97,8 +115,7 @@ def make_session(
     observers: Sequence[Any] = (),
     communicator: Communicator = SINGLE_RANK,
 ) -> TrainingSession:
-    settings = TrainerSettings(**{**DEFAULTS, **scenario.settings})
-    return TrainingSession(settings, backend, observers, communicator)
+    return TrainingSession(settings_of(scenario), backend, observers, communicator)
 
 
 def train(
@@ -137,7 +154,8 @@ def run_settings(
     thresholds: BinThresholds, tree_outputs: int = 1, n_slots: int = 1, constant: bool = False
 ) -> RunSettings:
     objective = SquaredError() if tree_outputs == 1 else ManyOutputs(tree_outputs)
-    return RunSettings(thresholds, objective, tree_outputs, constant, n_slots)
+    baseline = np.zeros(tree_outputs)
+    return RunSettings(thresholds, objective, baseline, tree_outputs, constant, n_slots)
 
 
 def prepare(

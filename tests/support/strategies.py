@@ -5,6 +5,7 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 from hypothesis.extra import numpy as hnp
+from support.random_rows import LABELS, labels_of
 from support.runs import Rows, Scenario
 
 SPECIAL_FLOATS = [
@@ -73,18 +74,53 @@ def split_settings(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
+def sample_weights(draw: st.DrawFn, n_rows: int, n_positive: int = 1) -> np.ndarray:
+    """Weights over the range that is common, many of them zero; the first ones are not."""
+    positive = st.one_of(st.sampled_from([1.0, 2.0, 0.5]), st.floats(1e-6, 1e6))
+    weights = draw(hnp.arrays(np.float64, n_rows, elements=positive))
+    weights[n_positive:][draw(hnp.arrays(np.bool_, n_rows))[n_positive:]] = 0
+    return weights
+
+
+@st.composite
+def targets(draw: st.DrawFn, n_rows: int) -> np.ndarray:
+    """Real targets, often integers, so that they tie."""
+    values = st.one_of(st.integers(-2, 2).map(float), st.floats(-1e6, 1e6))
+    return draw(hnp.arrays(np.float64, n_rows, elements=values))
+
+
+@st.composite
+def class_labels(draw: st.DrawFn, n_rows: int, n_classes: int) -> np.ndarray:
+    """Labels of any kind; the first rows have one class each, the others any of them."""
+    rest = st.integers(0, n_classes - 1)
+    codes = draw(hnp.arrays(np.int64, n_rows, elements=rest))
+    codes[:n_classes] = np.arange(n_classes)
+    kinds = [kind for kind in LABELS if n_classes == 2 or kind != "bools"]
+    return labels_of(codes, draw(st.sampled_from(kinds)))
+
+
+@st.composite
 def scenarios(draw: st.DrawFn) -> Scenario:
-    """A whole training run: awkward X, labels with ties, perhaps weights."""
+    """A whole training run: awkward X, any objective, labels with ties, perhaps weights, margins.
+
+    Margins are large at times, so that predictions saturate.
+    """
     X = draw(matrices(30, 3))
     n_rows = X.shape[0]
-    labels = st.one_of(st.integers(-2, 2).map(float), st.floats(-1e6, 1e6))
-    y = draw(hnp.arrays(np.float64, n_rows, elements=labels))
-    weights = None
+    allowed = ["squared_error"] if n_rows < 2 else ["squared_error", "logistic", "softmax"]
+    objective = draw(st.sampled_from(allowed))
+    n_classes = {"squared_error": 1, "logistic": 2}.get(objective, 0)
+    if objective == "softmax":
+        n_classes = draw(st.integers(2, min(n_rows, 5)))
+    is_real = objective == "squared_error"
+    y = draw(targets(n_rows) if is_real else class_labels(n_rows, n_classes))
+    weights = draw(st.one_of(st.none(), sample_weights(n_rows, n_classes)))
+    margins = None
     if draw(st.booleans()):
-        positive = st.one_of(st.sampled_from([1.0, 2.0, 0.5]), st.floats(1e-6, 1e6))
-        weights = draw(hnp.arrays(np.float64, n_rows, elements=positive))
-        weights[1:][draw(hnp.arrays(np.bool_, n_rows))[1:]] = 0
-    settings = {**draw(split_settings()), "n_estimators": 2}
+        shape = (n_rows, n_classes if objective == "softmax" else 1)
+        given = st.one_of(st.sampled_from([0.0, 1.0, -90.0, 90.0]), st.floats(-1e3, 1e3, width=32))
+        margins = draw(hnp.arrays(np.float32, shape, elements=given))
+    settings = {**draw(split_settings()), "n_estimators": 2, "objective": objective}
     settings["max_bins"] = draw(st.sampled_from([3, 4, 9, 256]))
     settings["histogram_budget_mb"] = draw(st.sampled_from([1e-9, 0.003, 512.0]))
-    return Scenario(Rows(X, y, weights), settings)
+    return Scenario(Rows(X, y, weights, margins), settings)
