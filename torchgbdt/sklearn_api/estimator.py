@@ -221,12 +221,12 @@ class GBDTEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return getattr(self.model_, method)(X, base_margin=margins)
 
     def _ask_stages(self, method: str, X: Any, base_margin: Any) -> Iterator[Any]:
-        """The answers of the model's first round, its first two, and so on."""
+        """The answers of one of the model's methods after each round."""
         check_is_fitted(self)
         X = read_features(self, X, reset=False)
         margins = read_row_values(base_margin, "base_margin")
-        stages = (self.model_.truncate(1 + index) for index in range(self.n_iter_))
-        return (getattr(stage, method)(X, base_margin=margins) for stage in stages)
+        stages: Iterator[Any] = getattr(self.model_, f"staged_{method}")(X, base_margin=margins)
+        return stages
 
     # --- facts -------------------------------------------------------------------------------
 

@@ -64,8 +64,7 @@ class GBDTRegressor(RegressorMixin, GBDTEstimator):  # type: ignore[misc]
 
     def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[Any]:
         """``predict`` after each round: ``n_iter_`` results, each one round's work."""
-        stages: Iterator[Any] = self._ask_model("staged_predict_raw", X, base_margin)
-        return stages
+        return self._ask_stages("predict", X, base_margin)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R squared, the share of the variance of ``y`` that the prediction explains."""

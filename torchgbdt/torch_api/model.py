@@ -1,8 +1,8 @@
 """The public, immutable model: tensors or numpy arrays in, predictions of the same kind out."""
 
 import os
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -10,16 +10,23 @@ import torch
 from torchgbdt import serialization
 from torchgbdt.backends.registry import make_backend
 from torchgbdt.core import model as core
-from torchgbdt.core.arrays import AnyArray, Float32Array, Float64Array
+from torchgbdt.core.arrays import AnyArray, Float64Array
 from torchgbdt.core.backend import ComputeBackend
 from torchgbdt.core.errors import InvalidDataError, StateError
-from torchgbdt.core.probabilities import predicted_codes, probabilities
-from torchgbdt.core.raw_predictions import raw_float32, raw_float64
 from torchgbdt.core.row_values import check_margins
 from torchgbdt.torch_api.feature_names import check_same_names
 from torchgbdt.torch_api.features import Features, read_features
 from torchgbdt.torch_api.float_environment import ieee_arithmetic
+from torchgbdt.torch_api.predictions import (
+    SummedRows,
+    class_probabilities,
+    means_or_classes,
+    raw_predictions,
+)
 from torchgbdt.torch_api.tensors import read_vector
+
+_Answer: TypeAlias = Callable[[core.Model, SummedRows], Any]
+"""What is made of the sums of leaf values; one of those in ``predictions``."""
 
 
 class Model:
@@ -77,15 +84,7 @@ class Model:
         Means; or of each row the likeliest class as in ``classes``, the first one of a tie. Classes
         are a tensor where X is one and they are numbers, otherwise a numpy array.
         """
-        with ieee_arithmetic():
-            features, sums, margins = self._sums(X, base_margin, feature_names)
-            if self._core.classes is None:
-                return self._raw(features, sums, margins)
-            raw = raw_float32(self._core.baseline, sums, margins)
-            labels = self._core.classes[predicted_codes(self._core.link, raw)]
-            if labels.dtype.kind == "f" and not features.is_float64:
-                labels = labels.astype(np.float32)
-            return labels if labels.dtype.kind == "U" else features.like_input(labels)
+        return self._ask(means_or_classes, X, base_margin, feature_names)
 
     def predict_proba(
         self, X: Any, *, base_margin: Any = None, feature_names: Sequence[str] | None = None
@@ -99,30 +98,33 @@ class Model:
         ------
         StateError : the model has no classes.
         """
-        if self._core.classes is None:
-            raise StateError(
-                f"predict_proba needs a classifier; this model was trained with objective="
-                f"{self.objective!r}. Use predict."
-            )
-        with ieee_arithmetic():
-            features, sums, margins = self._sums(X, base_margin, feature_names)
-            raw = raw_float32(self._core.baseline, sums, margins)
-            dtype = np.float64 if features.is_float64 else np.float32
-            return features.like_input(probabilities(self._core.link, raw, dtype))
+        self._check_classes("predict_proba")
+        return self._ask(class_probabilities, X, base_margin, feature_names)
 
     def predict_raw(
         self, X: Any, *, base_margin: Any = None, feature_names: Sequence[str] | None = None
     ) -> Any:
         """Baseline plus the sum of the trees, before the link; arguments as in ``predict``."""
-        with ieee_arithmetic():
-            return self._raw(*self._sums(X, base_margin, feature_names))
+        return self._ask(raw_predictions, X, base_margin, feature_names)
+
+    def staged_predict(
+        self, X: Any, *, base_margin: Any = None, feature_names: Sequence[str] | None = None
+    ) -> Iterator[Any]:
+        """``predict`` after each round: ``n_rounds`` results, each one round's work."""
+        return self._ask_stages(means_or_classes, X, base_margin, feature_names)
+
+    def staged_predict_proba(
+        self, X: Any, *, base_margin: Any = None, feature_names: Sequence[str] | None = None
+    ) -> Iterator[Any]:
+        """``predict_proba`` after each round."""
+        self._check_classes("staged_predict_proba")
+        return self._ask_stages(class_probabilities, X, base_margin, feature_names)
 
     def staged_predict_raw(
         self, X: Any, *, base_margin: Any = None, feature_names: Sequence[str] | None = None
     ) -> Iterator[Any]:
-        """``predict_raw`` after each round: ``n_rounds`` results, each one round's work."""
-        features = self._read(X, feature_names)
-        return self._stages(features, self._read_margins(base_margin, features))
+        """``predict_raw`` after each round."""
+        return self._ask_stages(raw_predictions, X, base_margin, feature_names)
 
     def predict_leaf(self, X: Any, *, feature_names: Sequence[str] | None = None) -> Any:
         """The leaf where each row ends, int32, (n_rows, n_trees): its breadth-first index.
@@ -223,43 +225,48 @@ class Model:
         check_same_names(feature_names, self.n_features, trained_on, features.names)
         return features
 
-    def _no_sums(self, features: Features) -> Float32Array:
-        return np.zeros((features.matrix.n_rows, self._core.n_outputs), np.float32)
+    def _check_classes(self, method: str) -> None:
+        if self._core.classes is None:
+            raise StateError(
+                f"{method} needs a classifier; this model was trained with objective="
+                f"{self.objective!r}. Use predict."
+            )
 
-    def _sums(
-        self, X: Any, base_margin: Any, feature_names: Sequence[str] | None
-    ) -> tuple[Features, Float32Array, Float32Array | None]:
-        """X as it was read, the sums of leaf values of its rows, and their margins."""
-        features = self._read(X, feature_names)
-        margins = self._read_margins(base_margin, features)
-        sums = self._no_sums(features)
-        _backend().predict(self._core.forest, features.matrix, sums)
-        return features, sums, margins
+    def _ask(
+        self, answer: _Answer, X: Any, base_margin: Any, feature_names: Sequence[str] | None
+    ) -> Any:
+        """The answer that all trees give for X."""
+        with ieee_arithmetic():
+            rows = self._read_rows(X, base_margin, feature_names)
+            _backend().predict(self._core.forest, rows.features.matrix, rows.sums)
+            return answer(self._core, rows)
 
-    def _read_margins(self, base_margin: Any, features: Features) -> Float32Array | None:
-        if base_margin is None:
-            return None
-        margins = read_vector(base_margin, "base_margin", {})
-        return check_margins(margins, features.matrix.n_rows, n_outputs=self._core.n_outputs)
+    def _ask_stages(
+        self, answer: _Answer, X: Any, base_margin: Any, feature_names: Sequence[str] | None
+    ) -> Iterator[Any]:
+        """The answers after each round; X is checked now, and read as they are asked for."""
+        rows = self._read_rows(X, base_margin, feature_names)
+        return self._stages(answer, rows)
 
-    def _raw(self, features: Features, sums: Float32Array, margins: Float32Array | None) -> Any:
-        """Raw predictions in the kind and precision of X; a new array."""
-        baseline = self._core.baseline
-        raw: AnyArray
-        if features.is_float64:
-            raw = raw_float64(baseline, sums, margins)
-        else:
-            raw = raw_float32(baseline, sums, margins)
-        return features.like_input(raw[:, 0] if self._core.n_outputs == 1 else raw)
-
-    def _stages(self, features: Features, margins: Float32Array | None) -> Iterator[Any]:
-        sums = self._no_sums(features)
+    def _stages(self, answer: _Answer, rows: SummedRows) -> Iterator[Any]:
         backend = _backend()
         for round_index in range(self.n_rounds):
             with ieee_arithmetic():
-                backend.predict(self._core.round_forest(round_index), features.matrix, sums)
-                stage = self._raw(features, sums, margins)
+                trees = self._core.round_forest(round_index)
+                backend.predict(trees, rows.features.matrix, rows.sums)
+                stage = answer(self._core, rows)
             yield stage
+
+    def _read_rows(
+        self, X: Any, base_margin: Any, feature_names: Sequence[str] | None
+    ) -> SummedRows:
+        features = self._read(X, feature_names)
+        n_rows, n_outputs = features.matrix.n_rows, self._core.n_outputs
+        margins = None
+        if base_margin is not None:
+            margins = read_vector(base_margin, "base_margin", {})
+            margins = check_margins(margins, n_rows, n_outputs=n_outputs)
+        return SummedRows(features, np.zeros((n_rows, n_outputs), np.float32), margins)
 
 
 def load(path: str | os.PathLike[str]) -> Model:
