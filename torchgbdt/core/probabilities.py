@@ -94,6 +94,9 @@ def predicted_codes(link: str, raw: Float32Array) -> Int32Array:
 def probabilities(link: str, raw: Float32Array, dtype: type[np.floating]) -> AnyArray:
     """Probabilities of all classes, (n_rows, n_classes), summed and divided in ``dtype``.
 
+    In float64 the largest of a row is that of its ``predicted_codes``, the first one of a tie; in
+    float32 a quotient may round to that of an earlier class.
+
     Parameters
     ----------
     link, raw : as in ``predicted_codes``.
@@ -104,7 +107,8 @@ def probabilities(link: str, raw: Float32Array, dtype: type[np.floating]) -> Any
         total = np.zeros(raw.shape[0], dtype)
         for column in t.T:
             total = total + column
-        return t / total[:, None]
+        shares = t / total[:, None]
+        return flush_subnormals(shares) if shares.dtype == np.float32 else shares
     x = raw[:, 0]
     t = logistic_terms(x).t.astype(dtype)
     small, large = t / (1 + t), 1 / (1 + t)
