@@ -56,11 +56,22 @@ def predict_leaves(
 def transpose_bins(
     bins: BinArray, n_value_bins: Int32Array, columns: BinArray, n_threads: int
 ) -> None: ...
+def compute_softmax_terms(
+    predictions: Float32Array,
+    baseline: Float32Array,
+    margins: Float32Array | None,
+    terms: Float32Array,
+    n_threads: int,
+) -> None: ...
 def compute_gradients(
     objective: int,
     predictions: Float32Array,
     labels: Float32Array,
     weights: Float32Array | None,
+    baseline: Float32Array | None,
+    margins: Float32Array | None,
+    softmax_terms: Float32Array | None,
+    output: int,
     gradients: Float32Array,
     hessians: Float32Array | None,
     n_threads: int,
@@ -134,6 +145,8 @@ def compute_losses(
     predictions: Float32Array,
     labels: Float32Array,
     weights: Float32Array | None,
+    baseline: Float32Array | None,
+    margins: Float32Array | None,
     losses: Float32Array,
     n_threads: int,
 ) -> tuple[float, bool]: ...

@@ -2,8 +2,10 @@
 #include "cpu/extremes.h"
 #include "cpu/float_environment.h"
 #include "cpu/kernels.h"
+#include "cpu/row_blocks.h"
 #include "cpu/thread_pool.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace torchgbdt {
@@ -38,39 +40,81 @@ GradientExtremes extremes_of(const std::vector<Seen>& workers, std::int64_t n_ro
             all.gradients.all_finite() && all.hessians.all_finite()};
 }
 
-void squared_error_gradients(const ObjectiveRows& rows, std::int64_t begin, std::int64_t end,
-                             float* gradients) {
-    for (std::int64_t row = begin; row < end; ++row) {
-        const float prediction = rows.predictions[row * rows.n_columns];
-        const float residual = squared_error_residual(prediction, rows.labels[row]);
-        const float weight = rows.weights == nullptr ? 1.0f : rows.weights[row];
-        gradients[row] = squared_error_gradient(residual, weight);
+// Each writes the gradients and Hessians of a block before weights: g and h, from predictions x.
+
+void squared_error_gradients(const RowBlock& block, const FloatBlock& x, float* g, float* h) {
+    const float* labels = block.rows.labels + block.begin;
+    for (std::int64_t i = 0; i < block.count; ++i) {
+        g[i] = squared_error_residual(x[i], labels[i]);
+    }
+    if (h != nullptr) {
+        std::fill_n(h, block.count, 1.0f);
+    }
+}
+
+void logistic_gradients(const RowBlock& block, const FloatBlock& x, float* g, float* h) {
+    const float* labels = block.rows.labels + block.begin;
+    for (std::int64_t i = 0; i < block.count; ++i) {
+        const GradientAndHessian both = logistic_gradient(x[i], labels[i]);
+        g[i] = both.gradient;
+        h[i] = both.hessian;
+    }
+}
+
+void softmax_gradients(const RowBlock& block, const FloatBlock& x, std::int64_t output,
+                       const float* terms, float* g, float* h) {
+    const float* labels = block.rows.labels + block.begin;
+    const float* largest = terms + block.begin;
+    const float* rest = terms + block.rows.n_rows + block.begin;
+    const auto code = static_cast<float>(output);
+    for (std::int64_t i = 0; i < block.count; ++i) {
+        const bool is_label = labels[i] == code;
+        const GradientAndHessian both = softmax_gradient(x[i], largest[i], rest[i], is_label);
+        g[i] = both.gradient;
+        h[i] = both.hessian;
     }
 }
 
 }  // namespace
 
-// Layout: predictions (n_rows, n_columns), everything else (n_rows,).
+// Layout: predictions (n_rows, n_columns), softmax_terms (2, n_rows), everything else (n_rows,).
 // Grid:   one task per kTaskRows rows.
 // Writes: each task the gradients and Hessians of its rows, each worker what it has seen.
 GradientExtremes compute_gradients(ObjectiveKind objective, const ObjectiveRows& rows,
+                                   std::int64_t output, const float* softmax_terms,
                                    float* gradients, float* hessians, int n_threads) {
-    (void)objective;  // one so far: squared error
     const float one = 1.0f;
     const Blocks tasks = row_tasks(rows.n_rows);
     std::vector<Seen> workers(worker_count(tasks.count(), n_threads));
     parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int worker) {
         const std::int64_t begin = tasks.begin(task), end = tasks.end(task);
-        squared_error_gradients(rows, begin, end, gradients);
+        for_each_block(rows, begin, end, [&](const RowBlock& block) {
+            FloatBlock x;
+            read_predictions(block, output, x);
+            float* g = gradients + block.begin;
+            float* h = hessians == nullptr ? nullptr : hessians + block.begin;
+            switch (objective) {
+                case ObjectiveKind::squared_error:
+                    squared_error_gradients(block, x, g, h);
+                    break;
+                case ObjectiveKind::logistic:
+                    logistic_gradients(block, x, g, h);
+                    break;
+                case ObjectiveKind::softmax:
+                    softmax_gradients(block, x, output, softmax_terms, g, h);
+                    break;
+            }
+            multiply_by_weights(block, g);
+            if (h != nullptr) {
+                multiply_by_weights(block, h);
+            }
+        });
         workers[worker].gradients.add(gradients + begin, end - begin, 1);
         if (hessians == nullptr) {
             workers[worker].add_hessians(&one, 1, 1);
-            return;
+        } else {
+            workers[worker].add_hessians(hessians + begin, end - begin, 1);
         }
-        for (std::int64_t row = begin; row < end; ++row) {
-            hessians[row] = rows.weights == nullptr ? one : rows.weights[row];
-        }
-        workers[worker].add_hessians(hessians + begin, end - begin, 1);
     });
     return extremes_of(workers, rows.n_rows);
 }

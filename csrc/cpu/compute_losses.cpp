@@ -1,6 +1,7 @@
 // Metrics: per-row losses in float32, and their exact sum in fixed point. See core.metrics.
 #include "cpu/extremes.h"
 #include "cpu/kernels.h"
+#include "cpu/row_blocks.h"
 #include "cpu/thread_pool.h"
 
 #include <vector>
@@ -8,9 +9,84 @@
 namespace torchgbdt {
 namespace {
 
-float row_loss(MetricKind metric, float residual) {
-    return metric == MetricKind::squared_error ? squared_error_loss(residual)
-                                               : absolute_error_loss(residual);
+using RowLoss = float (*)(float x, float label);
+
+float squared_error_of(float x, float label) {
+    return squared_error_loss(squared_error_residual(x, label));
+}
+
+float absolute_error_of(float x, float label) {
+    return absolute_error_loss(squared_error_residual(x, label));
+}
+
+// Each writes the losses of a block before weights.
+
+template <RowLoss kLoss>
+void losses_of_one_column(const RowBlock& block, float* losses) {
+    const float* labels = block.rows.labels + block.begin;
+    FloatBlock x;
+    read_predictions(block, 0, x);
+    for (std::int64_t i = 0; i < block.count; ++i) {
+        losses[i] = kLoss(x[i], labels[i]);
+    }
+}
+
+// A label that is no class gives NaN.
+void softmax_losses(const RowBlock& block, float* losses) {
+    const float* labels = block.rows.labels + block.begin;
+    SoftmaxBlock terms;
+    FloatBlock x, own;
+    read_softmax_terms(block, terms);
+    own.fill(not_a_number());
+    for (std::int64_t column = 0; column < block.rows.n_columns; ++column) {
+        const auto code = static_cast<float>(column);
+        read_predictions(block, column, x);
+        for (std::int64_t i = 0; i < block.count; ++i) {
+            own[i] = labels[i] == code ? x[i] : own[i];
+        }
+    }
+    for (std::int64_t i = 0; i < block.count; ++i) {
+        losses[i] = softmax_loss(terms.largest[i], terms.rest[i], own[i]);
+    }
+}
+
+// The predicted class is the first of the likeliest ones: the last that a search backwards finds.
+void softmax_errors(const RowBlock& block, float* losses) {
+    const float* labels = block.rows.labels + block.begin;
+    FloatBlock x, predicted, nan;
+    SoftmaxBlock terms;
+    find_largest(block, terms);
+    predicted.fill(0.0f);
+    nan.fill(0.0f);
+    for (std::int64_t column = block.rows.n_columns - 1; column >= 0; --column) {
+        const auto code = static_cast<float>(column);
+        read_predictions(block, column, x);
+        for (std::int64_t i = 0; i < block.count; ++i) {
+            const float t = softmax_term(x[i], terms.largest[i]);
+            predicted[i] = is_likeliest(t) ? code : predicted[i];
+            nan[i] = x[i] == x[i] ? nan[i] : x[i];
+        }
+    }
+    for (std::int64_t i = 0; i < block.count; ++i) {
+        losses[i] = predicted[i] == labels[i] ? nan[i] : 1.0f + nan[i];
+    }
+}
+
+void losses_of_block(MetricKind metric, const RowBlock& block, float* losses) {
+    switch (metric) {
+        case MetricKind::squared_error:
+            return losses_of_one_column<squared_error_of>(block, losses);
+        case MetricKind::absolute_error:
+            return losses_of_one_column<absolute_error_of>(block, losses);
+        case MetricKind::logistic_loss:
+            return losses_of_one_column<logistic_loss>(block, losses);
+        case MetricKind::logistic_error:
+            return losses_of_one_column<logistic_error>(block, losses);
+        case MetricKind::softmax_loss:
+            return softmax_losses(block, losses);
+        case MetricKind::softmax_error:
+            return softmax_errors(block, losses);
+    }
 }
 
 }  // namespace
@@ -24,12 +100,10 @@ LossExtremes compute_losses(MetricKind metric, const ObjectiveRows& rows, float*
     std::vector<LargestMagnitude> workers(worker_count(tasks.count(), n_threads));
     parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int worker) {
         const std::int64_t begin = tasks.begin(task), end = tasks.end(task);
-        for (std::int64_t row = begin; row < end; ++row) {
-            const float prediction = rows.predictions[row * rows.n_columns];
-            const float residual = squared_error_residual(prediction, rows.labels[row]);
-            const float loss = row_loss(metric, residual);
-            losses[row] = rows.weights == nullptr ? loss : weighted_loss(loss, rows.weights[row]);
-        }
+        for_each_block(rows, begin, end, [&](const RowBlock& block) {
+            losses_of_block(metric, block, losses + block.begin);
+            multiply_by_weights(block, losses + block.begin);
+        });
         workers[static_cast<std::size_t>(worker)].add(losses + begin, end - begin, 1);
     });
     LargestMagnitude largest;

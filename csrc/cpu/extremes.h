@@ -32,21 +32,33 @@ class LargestMagnitude {
     std::int32_t bits_ = 0;
 };
 
-// The smallest number; NaN is passed over.
+// The smallest number. The bits of negative float32 numbers are ordered the wrong way round; with
+// all but the sign inverted, all bits are ordered like the numbers. Integers, because a minimum of
+// floats that minds NaN and -0 does not vectorize; here NaN counts as beyond infinity.
 class Smallest {
   public:
     void add(const float* numbers, std::int64_t count, std::int64_t stride) {
+        std::int32_t smallest = key_;
         for (std::int64_t i = 0; i < count; ++i) {
-            value_ = std::min(value_, numbers[i * stride]);
+            smallest = std::min(smallest, key(float_bits(numbers[i * stride])));
         }
+        key_ = smallest;
     }
 
-    void join(const Smallest& other) { value_ = std::min(value_, other.value_); }
+    void join(const Smallest& other) { key_ = std::min(key_, other.key_); }
 
-    float value() const { return value_; }
+    // Infinity without numbers; NaN only if one of them is.
+    float value() const {
+        return float_from_bits(static_cast<std::uint32_t>(key(static_cast<std::uint32_t>(key_))));
+    }
 
   private:
-    float value_ = std::numeric_limits<float>::infinity();
+    static std::int32_t key(std::uint32_t bits) {  // its own inverse
+        const auto signed_bits = static_cast<std::int32_t>(bits);
+        return signed_bits < 0 ? signed_bits ^ 0x7fffffff : signed_bits;
+    }
+
+    std::int32_t key_ = 0x7f800000;  // infinity
 };
 
 }  // namespace torchgbdt

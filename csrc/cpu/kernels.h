@@ -36,18 +36,25 @@ struct GradientExtremes {
     bool finite = true;
 };
 
-// What an objective reads. predictions: (n_rows, n_columns); weights: null if all are 1.
+// What an objective reads. predictions: (n_rows, n_columns), sums of leaf values.
 struct ObjectiveRows {
     const float* predictions;
-    const float* labels;
-    const float* weights;
+    const float* labels;   // (n_rows,); codes where labels are classes
+    const float* weights;  // (n_rows,), or null if all are 1
     std::int64_t n_rows;
     std::int64_t n_columns;
+    const float* baseline = nullptr;  // (n_columns, 2), high and low; null where labels are centred
+    const float* margins = nullptr;   // as predictions; null where there are none
 };
 
+// Softmax terms of each row: its largest raw prediction; then, for all rows, the sum of the other
+// classes' exp(x - largest). terms: (2, n_rows). Labels and weights are not read.
+void compute_softmax_terms(const ObjectiveRows& rows, float* terms, int n_threads);
+
 // Writes gradients and, unless hessians is null (all are 1 then), Hessians of one output;
-// (n_rows,).
+// (n_rows,). softmax_terms: of these predictions; read by that objective alone.
 GradientExtremes compute_gradients(ObjectiveKind objective, const ObjectiveRows& rows,
+                                   std::int64_t output, const float* softmax_terms,
                                    float* gradients, float* hessians, int n_threads);
 
 // Copies gradients computed elsewhere, (n_rows, n_outputs), flushed; extremes: (n_outputs,). Where
@@ -127,7 +134,7 @@ struct LossExtremes {
     bool finite = true;
 };
 
-// losses: (n_rows,), weighted.
+// losses: (n_rows,), weighted. Metrics of one column read the first.
 LossExtremes compute_losses(MetricKind metric, const ObjectiveRows& rows, float* losses,
                             int n_threads);
 

@@ -1,4 +1,6 @@
 // Per-row losses of the metrics, each formula once for C++ and Metal; twin of core/metrics.py.
+//
+// A prediction that is NaN gives a loss that is NaN.
 #pragma once
 
 #include "shared/objective_math.h"
@@ -6,7 +8,14 @@
 namespace torchgbdt {
 
 // The numbers of MetricKind in core/metrics.py.
-enum class MetricKind : int32_t { squared_error = 0, absolute_error = 1 };
+enum class MetricKind : int32_t {
+    squared_error = 0,
+    absolute_error = 1,
+    logistic_loss = 2,
+    logistic_error = 3,
+    softmax_loss = 4,
+    softmax_error = 5,
+};
 
 inline float squared_error_loss(float residual) {
     return flush_subnormals(residual * residual);
@@ -16,8 +25,23 @@ inline float absolute_error_loss(float residual) {
     return magnitude(residual);
 }
 
-inline float weighted_loss(float loss, float weight) {
-    return flush_subnormals(loss * weight);
+// log(1 + exp(-x)) for label 1, log(1 + exp(x)) for label 0.
+inline float logistic_loss(float x, float label) {
+    const float softened = portable_log1p(portable_exp(-magnitude(x)));
+    const float wrong_way = label == 1.0f ? -x : x;
+    return flush_subnormals(softened + (wrong_way > 0.0f ? wrong_way : 0.0f));
+}
+
+// 1 where the likelier class is not the label, else 0; a tie is class 0.
+inline float logistic_error(float x, float label) {
+    const bool is_one = x > 0.0f && logistic_terms(x).t < 1.0f;
+    const float error = is_one == (label == 1.0f) ? 0.0f : 1.0f;
+    return x == x ? error : x;
+}
+
+// log(sum of exp(x_k)) - x_label. own: the raw prediction of the label.
+inline float softmax_loss(float largest, float rest, float own) {
+    return flush_subnormals(portable_log1p(rest) + flush_subnormals(largest - own));
 }
 
 }  // namespace torchgbdt

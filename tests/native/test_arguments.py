@@ -8,188 +8,32 @@ from typing import Any
 
 import numpy as np
 import pytest
+from native.kernel_arguments import (
+    GOOD,
+    N_CLASSES,
+    N_FEATURES,
+    N_ROWS,
+    N_SLOTS,
+    OPTIONAL,
+    OUTPUTS,
+    TOTAL_BINS,
+    call,
+    kernel_of,
+    nodes,
+    read_only,
+    splits,
+)
 
 from torchgbdt import _native
-from torchgbdt.core.backend import NODE_DTYPE
 from torchgbdt.core.splits import SPLIT_DTYPE
 
-N_ROWS, N_FEATURES, N_SLOTS = 12, 2, 2
-TOTAL_BINS = 8
-
-
-def read_only(array: np.ndarray) -> np.ndarray:
-    array = array.copy()
-    array.setflags(write=False)
-    return array
-
-
-def nodes(**fields: Any) -> np.ndarray:
-    result = np.zeros(1, NODE_DTYPE)
-    result["n_rows"] = result["count"] = N_ROWS
-    result["build"] = True
-    for name, value in fields.items():
-        result[name] = value
-    return result
-
-
-def splits(**fields: Any) -> np.ndarray:
-    result = np.zeros(1, SPLIT_DTYPE)
-    result["found"] = True
-    for name, value in fields.items():
-        result[name] = value
-    return result
-
-
-LAYOUT = {
-    "n_value_bins": np.array([3, 3], np.int32),
-    "bin_offsets": np.array([0, 4, 8], np.int64),
-}
-ROWS = {
-    "predictions": np.zeros((N_ROWS, 1), np.float32),
-    "labels": np.ones(N_ROWS, np.float32),
-    "weights": np.ones(N_ROWS, np.float32),
-}
-FOREST = {
-    "offsets": np.array([0, 3]),
-    "feature": np.array([1, -1, -1], np.int32),
-    "threshold": np.zeros(3),
-    "left": np.array([1, -1, -1], np.int32),
-    "flags": np.array([0, 1, 1], np.uint8),
-    "value": np.zeros((3, 1), np.float32),
-    "x": np.zeros((N_ROWS, N_FEATURES)),
-    "is_bfloat16": False,
-}
-GOOD: dict[str, dict[str, Any]] = {
-    "bin_features": {
-        "x": np.zeros((N_ROWS, N_FEATURES)),
-        "is_bfloat16": False,
-        "kept_rows": np.arange(N_ROWS),
-        "thresholds": np.array([0.0, 1.0, 0.0, 1.0]),
-        "offsets": np.array([0, 2, 4]),
-        "n_value_bins": LAYOUT["n_value_bins"],
-        "bins": np.zeros((N_ROWS, N_FEATURES), np.uint8),
-        "n_threads": 2,
-    },
-    "transpose_bins": {
-        "bins": np.full((N_ROWS, N_FEATURES), 3, np.uint8),
-        "n_value_bins": LAYOUT["n_value_bins"],
-        "columns": np.zeros((N_FEATURES, N_ROWS), np.uint8),
-        "n_threads": 2,
-    },
-    "compute_gradients": {
-        "objective": 0,
-        **ROWS,
-        "gradients": np.zeros(N_ROWS, np.float32),
-        "hessians": np.zeros(N_ROWS, np.float32),
-        "n_threads": 2,
-    },
-    "load_gradients": {
-        "given_gradients": np.ones((N_ROWS, 2), np.float32),
-        "given_hessians": np.ones((N_ROWS, 2), np.float32),
-        "gradients": np.zeros((N_ROWS, 2), np.float32),
-        "hessians": np.zeros((N_ROWS, 2), np.float32),
-        "n_threads": 2,
-    },
-    "build_histograms": {
-        "bins": np.zeros((N_ROWS, N_FEATURES), np.uint8),
-        **LAYOUT,
-        "row_order": np.arange(N_ROWS, dtype=np.uint32),
-        "fixed_point": np.ones((N_ROWS, 2), np.int32),
-        "nodes": nodes(),
-        "histograms": np.zeros((N_SLOTS, TOTAL_BINS, 3), np.int64),
-        "n_outputs": 1,
-        "n_threads": 2,
-    },
-    "subtract_histograms": {
-        "nodes": nodes(build=False, sibling_slot=1),
-        "histograms": np.zeros((N_SLOTS, TOTAL_BINS, 3), np.int64),
-        "n_threads": 2,
-    },
-    "find_splits": {
-        **LAYOUT,
-        "histograms": np.zeros((N_SLOTS, TOTAL_BINS, 3), np.int64),
-        "nodes": nodes(),
-        "sums": np.zeros((1, 1, 2), np.int64),
-        "reg_lambda": 0.0,
-        "gamma": 0.0,
-        "min_samples_leaf": 1,
-        "min_hessian": np.ones(1, np.int64),
-        "scales": np.zeros((1, 2), np.int64),
-        "splits": splits(),
-        "left_sums": np.zeros((1, 1, 2), np.int64),
-        "n_threads": 2,
-    },
-    "route_rows": {
-        "columns": np.zeros((N_FEATURES, N_ROWS), np.uint8),
-        "n_value_bins": LAYOUT["n_value_bins"],
-        "nodes": nodes(),
-        "splits": splits(),
-        "row_order": np.arange(N_ROWS, dtype=np.uint32),
-        "scratch": np.zeros(N_ROWS, np.uint32),
-        "left_rows": np.zeros(1, np.int64),
-        "n_threads": 2,
-    },
-    "round_gradients": {
-        "gradients": np.zeros((N_ROWS, 1), np.float32),
-        "hessians": np.ones((N_ROWS, 1), np.float32),
-        "scales": np.zeros((1, 2), np.int64),
-        "fixed_point": np.zeros((N_ROWS, 2), np.int32),
-        "totals": np.zeros((1, 2), np.int64),
-        "n_threads": 2,
-    },
-    "update_predictions": {
-        "bins": np.zeros((N_ROWS, N_FEATURES), np.uint8),
-        "n_value_bins": LAYOUT["n_value_bins"],
-        "feature": FOREST["feature"],
-        "split_bin": np.array([1, -1, -1], np.int32),
-        "left": FOREST["left"],
-        "flags": FOREST["flags"],
-        "value": FOREST["value"],
-        "output": 0,
-        "predictions": np.zeros((N_ROWS, 1), np.float32),
-        "n_threads": 2,
-    },
-    "predict": {**FOREST, "sums": np.zeros((N_ROWS, 1), np.float32), "n_threads": 2},
-    "predict_leaves": {**FOREST, "leaves": np.zeros((N_ROWS, 1), np.int32), "n_threads": 2},
-    "compute_losses": {
-        "metric": 0,
-        **ROWS,
-        "losses": np.zeros(N_ROWS, np.float32),
-        "n_threads": 2,
-    },
-    "sum_losses": {"losses": np.ones(N_ROWS, np.float32), "scale": 0, "n_threads": 2},
-    "portable_math": {
-        "function": 0,
-        "x": np.ones(N_ROWS, np.float32),
-        "results": np.zeros(N_ROWS, np.float32),
-        "n_threads": 2,
-    },
-}
-OPTIONAL = {
-    "bin_features": {"kept_rows"},
-    "compute_gradients": {"weights", "hessians"},
-    "load_gradients": {"hessians"},
-    "compute_losses": {"weights"},
-}
-OUTPUTS = {
-    "bin_features": {"bins"},
-    "transpose_bins": {"columns"},
-    "compute_gradients": {"gradients", "hessians"},
-    "load_gradients": {"gradients", "hessians"},
-    "round_gradients": {"fixed_point", "totals"},
-    "build_histograms": {"histograms"},
-    "subtract_histograms": {"histograms"},
-    "find_splits": {"splits", "left_sums"},
-    "route_rows": {"row_order", "scratch", "left_rows"},
-    "update_predictions": {"predictions"},
-    "predict": {"sums"},
-    "predict_leaves": {"leaves"},
-    "compute_losses": {"losses"},
-    "sum_losses": set(),
-    "portable_math": {"results"},
-}
 NO_KERNELS = {"version", "pool_size"}
 
+ONE_CLASS = {
+    "predictions": np.zeros((N_ROWS, 1), np.float32),
+    "baseline": np.zeros((1, 2), np.float32),
+    "margins": None,
+}
 WRONG: list[tuple[str, dict[str, Any]]] = [
     ("bin_features", {"kept_rows": np.array([0, N_ROWS])}),
     ("bin_features", {"kept_rows": np.full(N_ROWS, -1)}),
@@ -207,7 +51,8 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("transpose_bins", {"columns": np.zeros((N_ROWS, N_FEATURES), np.uint8)}),
     ("transpose_bins", {"columns": read_only(np.zeros((N_FEATURES, N_ROWS), np.uint8))}),
     ("transpose_bins", {"n_value_bins": np.array([3], np.int32)}),
-    ("compute_gradients", {"objective": 1}),
+    ("compute_gradients", {"objective": 1}),  # there is no baseline
+    ("compute_gradients", {"objective": 3}),
     ("compute_gradients", {"objective": -1}),
     ("compute_gradients", {"predictions": np.zeros((N_ROWS - 1, 1), np.float32)}),
     ("compute_gradients", {"predictions": np.zeros((N_ROWS, 0), np.float32)}),
@@ -218,6 +63,27 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("compute_gradients", {"gradients": read_only(np.zeros(N_ROWS, np.float32))}),
     ("compute_gradients", {"hessians": np.zeros(N_ROWS - 1, np.float32)}),
     ("compute_gradients", {"hessians": None}),  # there are weights
+    ("compute_gradients", {"output": 1}),
+    ("compute_gradients", {"output": -1}),
+    ("compute_gradients", {"baseline": np.zeros((1, 2), np.float32)}),
+    ("compute_gradients", {"margins": np.zeros((N_ROWS, 1), np.float32)}),
+    ("compute_gradients", {"softmax_terms": np.zeros((2, N_ROWS), np.float32)}),
+    ("compute_gradients of logistic", {"hessians": None, "weights": None}),
+    ("compute_gradients of logistic", {"baseline": np.zeros((2, 2), np.float32)}),
+    ("compute_gradients of logistic", {"baseline": np.zeros((1, 1), np.float32)}),
+    ("compute_gradients of logistic", {"margins": np.zeros((N_ROWS - 1, 1), np.float32)}),
+    ("compute_gradients of logistic", {"softmax_terms": np.zeros((2, N_ROWS), np.float32)}),
+    ("compute_gradients of softmax", {"output": N_CLASSES}),
+    ("compute_gradients of softmax", {"softmax_terms": np.zeros((1, N_ROWS), np.float32)}),
+    ("compute_gradients of softmax", {"softmax_terms": np.zeros((2, N_ROWS - 1), np.float32)}),
+    ("compute_gradients of softmax", {"margins": np.zeros((N_ROWS, 1), np.float32)}),
+    ("compute_gradients of softmax", {"labels": np.ones(N_ROWS - 1, np.float32)}),
+    ("compute_softmax_terms", {"predictions": np.zeros((N_ROWS - 1, N_CLASSES), np.float32)}),
+    ("compute_softmax_terms", {"baseline": np.zeros((N_CLASSES - 1, 2), np.float32)}),
+    ("compute_softmax_terms", {"margins": np.zeros((N_ROWS, N_CLASSES - 1), np.float32)}),
+    ("compute_softmax_terms", {"terms": np.zeros((N_ROWS, 2), np.float32)}),
+    ("compute_softmax_terms", {"terms": np.zeros((2, N_ROWS - 1), np.float32)}),
+    ("compute_softmax_terms", ONE_CLASS),
     ("load_gradients", {"given_gradients": np.ones((N_ROWS - 1, 2), np.float32)}),
     ("load_gradients", {"given_gradients": np.ones((N_ROWS, 2))}),
     ("load_gradients", {"given_hessians": np.ones((N_ROWS, 1), np.float32)}),
@@ -287,12 +153,20 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("predict_leaves", {"feature": np.array([-2, -1, -1], np.int32)}),
     ("predict_leaves", {"offsets": np.array([1, 3])}),
     ("predict_leaves", {"offsets": np.zeros(0, np.int64)}),
-    ("compute_losses", {"metric": 2}),
+    ("compute_losses", {"metric": 2}),  # there is no baseline
+    ("compute_losses", {"metric": 6}),
     ("compute_losses", {"metric": -1}),
     ("compute_losses", {"predictions": np.zeros((N_ROWS - 1, 1), np.float32)}),
     ("compute_losses", {"weights": np.ones(N_ROWS - 1, np.float32)}),
     ("compute_losses", {"losses": np.zeros(N_ROWS - 1, np.float32)}),
     ("compute_losses", {"losses": read_only(np.zeros(N_ROWS, np.float32))}),
+    ("compute_losses", {"margins": np.zeros((N_ROWS, 1), np.float32)}),
+    ("compute_losses of logistic", {"metric": 1}),
+    ("compute_losses of logistic", {"metric": 5}),
+    ("compute_losses of logistic", {"labels": np.zeros(N_ROWS + 1, np.float32)}),
+    ("compute_losses of softmax", {"baseline": np.zeros((N_CLASSES, 3), np.float32)}),
+    ("compute_losses of softmax", {"margins": np.zeros((N_ROWS + 1, N_CLASSES), np.float32)}),
+    ("compute_losses of softmax", ONE_CLASS),
     ("sum_losses", {"losses": np.ones(N_ROWS)}),
     ("sum_losses", {"scale": 128}),
     ("sum_losses", {"scale": -127}),
@@ -303,20 +177,11 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def call(kernel: str, arguments: dict[str, Any]) -> None:
-    # Each call gets copies: an output of one must not be an input of the next.
-    copies = {
-        name: value.copy(order="K")
-        if isinstance(value, np.ndarray) and value.flags.writeable
-        else value
-        for name, value in arguments.items()
-    }
-    getattr(_native, kernel)(**copies)
-
-
 def test_every_kernel_is_listed() -> None:
     kernels = {name for name in dir(_native) if callable(getattr(_native, name))} - NO_KERNELS
-    assert {name for name in kernels if not name.startswith("_")} == GOOD.keys()
+    assert {name for name in kernels if not name.startswith("_")} == {
+        kernel_of(name) for name in GOOD
+    }
 
 
 @pytest.mark.parametrize("kernel", sorted(GOOD))
@@ -354,7 +219,7 @@ def test_inputs_may_be_read_only_and_outputs_may_not(kernel: str) -> None:
     for name, value in GOOD[kernel].items():
         if isinstance(value, np.ndarray):
             arguments = {**GOOD[kernel], name: read_only(value)}
-            if name in OUTPUTS[kernel]:
+            if name in OUTPUTS[kernel_of(kernel)]:
                 with pytest.raises(TypeError):
                     call(kernel, arguments)
             else:

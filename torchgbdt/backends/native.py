@@ -127,21 +127,43 @@ class NativeBackend(ComputeBackend):
     def compute_gradients(self, output: int) -> GradientExtremes:
         """See ComputeBackend."""
         run, train = self.run, self.run.datasets[0]
-        if run.gradients.shape[1] != 1 or output != 0:
+        objective = run.settings.objective
+        if run.gradients.shape[1] != 1 or not 0 <= output < objective.n_outputs:
             raise BackendError(
-                f"objective {run.settings.objective.name!r} has one output; found output {output} "
-                f"of trees with {run.gradients.shape[1]} values per leaf."
+                f"objective {objective.name!r} has gradients of one of {objective.n_outputs} "
+                f"outputs at a time; found output {output} of trees with "
+                f"{run.gradients.shape[1]} values per leaf."
             )
+        self._update_softmax_terms()
         extremes = _native.compute_gradients(
-            int(run.settings.objective.kind),
+            int(objective.kind),
             run.predictions[0],
             train.labels,
             train.weights,
+            run.baseline,
+            train.margins,
+            run.softmax_terms,
+            output,
             run.gradients.reshape(-1),
             None if run.hessians is None else run.hessians.reshape(-1),
             self._n_threads,
         )
         return run.keep_extremes([extremes])
+
+    def _update_softmax_terms(self) -> None:
+        """Compute what the gradients of all outputs share, once per change of predictions."""
+        run = self.run
+        if run.softmax_terms is None or run.terms_are_current:
+            return
+        assert run.baseline is not None
+        _native.compute_softmax_terms(
+            run.predictions[0],
+            run.baseline,
+            run.datasets[0].margins,
+            run.softmax_terms,
+            self._n_threads,
+        )
+        run.terms_are_current = True
 
     def load_gradients(self, gradients: Float32Array, hessians: Float32Array) -> GradientExtremes:
         """See ComputeBackend. Subnormals are flushed on the way in."""
@@ -246,6 +268,7 @@ class NativeBackend(ComputeBackend):
     def update_predictions(self, tree: Tree, output: int) -> None:
         """See ComputeBackend."""
         run = self.run
+        run.terms_are_current = False
         for data, predictions in zip(run.datasets, run.predictions, strict=True):
             _native.update_predictions(
                 data.bins,
@@ -265,11 +288,18 @@ class NativeBackend(ComputeBackend):
         run, data = self.run, self.run.datasets[dataset]
         losses = run.loss_buffer[: data.n_rows]
         run.losses = None
+        if not isinstance(run.settings.objective, metric.objective):
+            raise BackendError(
+                f"metric {metric.name!r} does not read the predictions of objective "
+                f"{run.settings.objective.name!r}."
+            )
         largest, finite = _native.compute_losses(
             int(metric.kind),
             run.predictions[dataset],
             data.labels,
             data.weights,
+            run.baseline,
+            data.margins,
             losses,
             self._n_threads,
         )

@@ -1,7 +1,7 @@
 """The buffers of one native run: what the kernels of csrc/cpu read and write, owned by numpy."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from torchgbdt.core.arrays import (
 from torchgbdt.core.backend import GradientExtremes, RunRows, RunSettings
 from torchgbdt.core.errors import BackendError, StateError
 from torchgbdt.core.fixed_point import GRADIENT_BITS, HESSIAN_BITS, round_hessians
+from torchgbdt.core.objectives import ObjectiveKind
+from torchgbdt.core.raw_predictions import baseline_parts
 
 _ROW_ID_DTYPE = np.uint32
 """Row numbers: a data set has at most 2^32 rows, and half the bytes of int64 are moved."""
@@ -48,6 +50,10 @@ class NativeRun:
     fixed_point : int32, (n_rows, n_words), what a row adds to a histogram cell.
     histograms : int64, (n_slots, total_bins, 1 + n_words).
     row_order, scratch : uint32, (n_rows,).
+    baseline : float32, (n_outputs, 2), what raw predictions are made of besides sums and margins;
+        None where labels are centred.
+    softmax_terms : float32, (2, n_rows), of the training rows; None for other objectives.
+    terms_are_current : whether they are those of the present predictions.
     loss_buffer : float32, as many as the largest data set has rows.
     raised_hessians : positive Hessians that rounded to 0 and were made 1, over all trees so far.
     """
@@ -56,7 +62,7 @@ class NativeRun:
         self.settings = settings
         if settings.constant_hessian and datasets[0].weights is not None:
             raise BackendError("weighted rows do not have a constant Hessian.")
-        self.datasets = [_checked_rows(data) for data in datasets]
+        self.datasets = [_checked_rows(data, settings) for data in datasets]
         thresholds, outputs = settings.thresholds, settings.tree_outputs
         bins = self.datasets[0].bins
         n_rows = bins.shape[0]
@@ -77,6 +83,10 @@ class NativeRun:
             else np.array(data.start, GRADIENT_DTYPE, order="C")
             for data in self.datasets
         ]
+        self.baseline = None if settings.objective.centers_labels else _baseline(settings)
+        is_softmax = settings.objective.kind == ObjectiveKind.SOFTMAX
+        self.softmax_terms = np.empty((2, n_rows), GRADIENT_DTYPE) if is_softmax else None
+        self.terms_are_current = False
         self.scales: Int64Array = np.zeros((outputs, 2), np.int64)
         self.loss_buffer: Float32Array = np.empty(
             max(data.n_rows for data in self.datasets), GRADIENT_DTYPE
@@ -133,13 +143,40 @@ class NativeRun:
         }
 
 
-def _checked_rows(data: RunRows) -> RunRows:
+def _baseline(settings: RunSettings) -> Float32Array:
+    """Each output's baseline as its two parts; float32, (n_outputs, 2)."""
+    n_outputs = settings.objective.n_outputs
+    if settings.baseline.shape != (n_outputs,):
+        raise BackendError(
+            f"the baseline must be one number for each of {n_outputs} outputs; found shape "
+            f"{settings.baseline.shape}."
+        )
+    return np.stack(baseline_parts(settings.baseline), axis=1)
+
+
+def _checked_rows(data: RunRows, settings: RunSettings) -> RunRows:
     """The rows with contiguous arrays, or BackendError where this backend cannot take them."""
-    if data.margins is not None:
-        raise BackendError("margins beside the labels are not built yet.")
+    objective = settings.objective
+    if data.margins is not None and objective.centers_labels:
+        raise BackendError(f"objective {objective.name!r} takes margins within its labels.")
+    per_output = (data.n_rows, objective.n_outputs)
     return replace(
         data,
         bins=np.ascontiguousarray(data.bins),
-        labels=np.ascontiguousarray(data.labels),
-        weights=None if data.weights is None else np.ascontiguousarray(data.weights),
+        labels=_checked(data.labels, (data.n_rows,), "labels"),
+        weights=_checked(data.weights, (data.n_rows,), "weights"),
+        margins=_checked(data.margins, per_output, "margins"),
+        start=_checked(data.start, per_output, "start"),
     )
+
+
+_Given = TypeVar("_Given", Float32Array, Float32Array | None)
+
+
+def _checked(given: _Given, shape: tuple[int, ...], name: str) -> _Given:
+    """The array, C-ordered; BackendError unless it has this shape."""
+    if given is None:
+        return given
+    if given.shape != shape:
+        raise BackendError(f"{name} must have shape {shape}; found {given.shape}.")
+    return np.ascontiguousarray(given)
