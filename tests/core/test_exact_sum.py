@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from torchgbdt.core.exact_sum import ExactSum, exact_weighted_sum
+from torchgbdt.core.exact_sum import ExactSum, exact_class_sums, exact_weighted_sum
 
 LARGEST = float(np.finfo(np.float64).max)
 LARGEST32 = float(np.finfo(np.float32).max)
@@ -124,3 +124,27 @@ def test_weighted_sum_leaves_its_inputs_alone() -> None:
     exact_weighted_sum(values, row_weights)
     np.testing.assert_array_equal(values, copies[0])
     np.testing.assert_array_equal(row_weights, copies[1])
+
+
+# -------------------------------------------------------------------------------- sums of classes
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), weights), max_size=15))
+def test_each_class_sums_its_own_weights(rows: list[tuple[int, float]]) -> None:
+    codes = np.array([code for code, _ in rows], np.int32)
+    row_weights = np.array([weight for _, weight in rows], np.float32)
+    expected = [exact([w for code, w in rows if code == one]) for one in range(5)]
+    found = [one.total() for one in exact_class_sums(codes, row_weights, 5)]
+    assert found == expected
+    counts = [one.total() for one in exact_class_sums(codes, None, 5)]
+    assert counts == [np.count_nonzero(codes == one) for one in range(5)]
+
+
+def test_sums_of_classes_of_two_ranks_add_up() -> None:
+    codes, row_weights = np.array([2, 0, 2, 2]), np.array([0.1, 1e30, 3, 1e-30], np.float32)
+    parts = [
+        exact_class_sums(codes[rows], row_weights[rows], 3) for rows in (slice(1), slice(1, 4))
+    ]
+    for one, first, second in zip(exact_class_sums(codes, row_weights, 3), *parts, strict=True):
+        np.testing.assert_array_equal(first.limbs + second.limbs, one.limbs)
+        assert not np.shares_memory(first.limbs, second.limbs)

@@ -11,9 +11,12 @@ from support.exact import assert_identical
 from torchgbdt.core.errors import InvalidParameterError
 from torchgbdt.core.exact_sum import exact_weighted_sum
 from torchgbdt.core.objectives import (
+    Logistic,
+    Objective,
     ObjectiveKind,
+    Softmax,
     SquaredError,
-    make_objective,
+    find_objective,
     squared_error_residuals,
 )
 
@@ -33,21 +36,46 @@ def column(*values: float) -> np.ndarray:
     return np.array(values, np.float32)[:, None]
 
 
-def test_make_objective_knows_squared_error() -> None:
-    objective = make_objective("squared_error")
+def test_find_objective_knows_squared_error() -> None:
+    assert find_objective("squared_error") is SquaredError
+    objective = SquaredError.for_classes(None)
     assert isinstance(objective, SquaredError)
     assert objective.name == "squared_error"
     assert objective.kind == ObjectiveKind.SQUARED_ERROR == 0
     assert (objective.link, objective.default_metric) == ("identity", "rmse")
     assert (objective.n_outputs, objective.trees_per_round) == (1, 1)
     assert objective.constant_hessian
+    assert objective.centers_labels
+    assert not objective.takes_classes
+    assert not objective.has_one_output_per_class
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "n_outputs"), [("logistic", Logistic, 1), ("softmax", Softmax, 2)]
+)
+def test_find_objective_knows_those_of_classes(
+    name: str, found: type[Objective], n_outputs: int
+) -> None:
+    assert find_objective(name) is found
+    objective = found.for_classes(2)
+    assert isinstance(objective, found)
+    assert (objective.name, objective.link) == (name, name)
+    assert objective.kind == ["squared_error", "logistic", "softmax"].index(name)
+    assert objective.default_metric == "logloss"
+    assert (objective.n_outputs, objective.trees_per_round) == (n_outputs, n_outputs)
+    assert objective.has_one_output_per_class == (name == "softmax")
+    assert objective.takes_classes
+    assert not objective.constant_hessian
+    assert not objective.centers_labels
 
 
 @pytest.mark.parametrize("name", ["Squared_Error", "", "mse"])
-def test_make_objective_names_what_is_allowed(name: str) -> None:
+def test_find_objective_names_what_is_allowed(name: str) -> None:
     with pytest.raises(InvalidParameterError) as caught:
-        make_objective(name)
-    assert str(caught.value) == f"objective must be one of 'squared_error'; found {name!r}."
+        find_objective(name)
+    assert str(caught.value) == (
+        f"objective must be one of 'squared_error', 'logistic', 'softmax'; found {name!r}."
+    )
 
 
 # ------------------------------------------------------------------------------------ baseline
@@ -60,7 +88,8 @@ def test_make_objective_names_what_is_allowed(name: str) -> None:
 def test_baseline_is_the_weighted_mean_rounded_once(pairs: list[tuple[float, float]]) -> None:
     y = np.array([label for label, _ in pairs])
     w = np.array([weight for _, weight in pairs], np.float32)
-    found = SquaredError().fit_baseline(exact_weighted_sum(y, w), exact_weighted_sum(w, None))
+    sums = [one.total() for one in SquaredError().label_sums(y, w)]
+    found = SquaredError().fit_baseline(sums, exact_weighted_sum(w, None).total())
     total = sum((Fraction(a) * Fraction(b) for a, b in pairs), Fraction(0))
     assert_identical(found, np.array([float(total / sum(Fraction(b) for _, b in pairs))]))
 
@@ -72,7 +101,7 @@ def test_baseline_is_the_weighted_mean_rounded_once(pairs: list[tuple[float, flo
 def test_centred_labels_lose_nothing_to_an_offset(offset: float) -> None:
     # Eighths beside 1e12 are exact in float64, so the differences are too.
     y = offset + np.array([0.125, 0.25, -3.5])
-    found = SquaredError().center_labels(y, np.array([offset]), None)
+    found = SquaredError().kernel_labels(y, np.array([offset]), None)
     assert_identical(found, float32(0.125, 0.25, -3.5))
 
 
@@ -83,13 +112,13 @@ def test_centred_label_is_the_float64_difference_rounded_once(y: float, baseline
     with np.errstate(over="ignore"):
         difference = np.array([y - baseline]).astype(np.float32)
     expected = np.where(np.abs(difference) < SMALLEST, np.float32(0), difference)
-    found = SquaredError().center_labels(np.array([y]), np.array([baseline]), None)
+    found = SquaredError().kernel_labels(np.array([y]), np.array([baseline]), None)
     assert_identical(found, expected)
 
 
 def test_centred_labels_of_float32_and_float64_labels_agree() -> None:
     y = np.random.default_rng(0).normal(size=50).astype(np.float32)
-    center = SquaredError().center_labels
+    center = SquaredError().kernel_labels
     baseline = np.array([0.3])
     assert_identical(center(y, baseline, None), center(y.astype(np.float64), baseline, None))
 
@@ -97,19 +126,19 @@ def test_centred_labels_of_float32_and_float64_labels_agree() -> None:
 def test_margins_are_subtracted_in_float64() -> None:
     # In float32, 2^24 + 1 - 2^24 would be 0: neither label nor difference may be rounded early.
     y = np.array([2.0**24 + 1, 2.0**24 + 1])
-    found = SquaredError().center_labels(y, np.array([0.0]), float32(2.0**24, 1.0))
+    found = SquaredError().kernel_labels(y, np.array([0.0]), column(2.0**24, 1.0))
     assert_identical(found, float32(1, 2.0**24))
 
 
 def test_centred_labels_below_the_smallest_normal_are_plus_zero() -> None:
     y = np.array([1 + 2.0**-52, 1 - 2.0**-53, 1.0])
-    found = SquaredError().center_labels(y * SMALLEST, np.array([SMALLEST]), None)
+    found = SquaredError().kernel_labels(y * SMALLEST, np.array([SMALLEST]), None)
     assert_identical(found, float32(0, 0, 0))
 
 
 def test_labels_too_far_from_the_baseline_are_infinite() -> None:
     y = np.array([0.0, LARGEST, LARGEST])
-    centred = SquaredError().center_labels(y, np.array([-LARGEST]), None)
+    centred = SquaredError().kernel_labels(y, np.array([-LARGEST]), None)
     assert np.isinf(centred).tolist() == [False, True, True]
 
 
