@@ -175,13 +175,10 @@ class GBDTClassifier(ClassifierMixin, GBDTEstimator):  # type: ignore[misc]
         raw = self._ask_model("predict_raw", X, base_margin)
         return raw[:, 1] - raw[:, 0] if raw.ndim == 2 and raw.shape[1] == 2 else raw
 
-    def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[Any]:
-        """``predict`` after each round: ``n_iter_`` results."""
-        return self._ask_stages("predict", X, base_margin)
-
     def staged_predict_proba(self, X: Any, *, base_margin: Any = None) -> Iterator[Any]:
-        """``predict_proba`` after each round: ``n_iter_`` results."""
-        return self._ask_stages("predict_proba", X, base_margin)
+        """``predict_proba`` after each round: ``n_iter_`` results, each one round's work."""
+        stages: Iterator[Any] = self._ask_model("staged_predict_proba", X, base_margin)
+        return stages
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy: the share of rows whose class is predicted."""

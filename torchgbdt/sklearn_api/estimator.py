@@ -213,20 +213,17 @@ class GBDTEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     # --- predictions -------------------------------------------------------------------------
 
+    def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[Any]:
+        """``predict`` after each round: ``n_iter_`` results, each one round's work."""
+        stages: Iterator[Any] = self._ask_model("staged_predict", X, base_margin)
+        return stages
+
     def _ask_model(self, method: str, X: Any, base_margin: Any) -> Any:
         """The answer of one of the model's methods."""
         check_is_fitted(self)
         X = read_features(self, X, reset=False)
         margins = read_row_values(base_margin, "base_margin")
         return getattr(self.model_, method)(X, base_margin=margins)
-
-    def _ask_stages(self, method: str, X: Any, base_margin: Any) -> Iterator[Any]:
-        """The answers of one of the model's methods after each round."""
-        check_is_fitted(self)
-        X = read_features(self, X, reset=False)
-        margins = read_row_values(base_margin, "base_margin")
-        stages: Iterator[Any] = getattr(self.model_, f"staged_{method}")(X, base_margin=margins)
-        return stages
 
     # --- facts -------------------------------------------------------------------------------
 

@@ -1,6 +1,5 @@
 """``tg.GBDTRegressor``."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from sklearn.base import RegressorMixin
@@ -61,10 +60,6 @@ class GBDTRegressor(RegressorMixin, GBDTEstimator):  # type: ignore[misc]
         (n_rows,): a tensor on X's device if X is a tensor, else a float64 array.
         """
         return self._ask_model("predict", X, base_margin)
-
-    def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[Any]:
-        """``predict`` after each round: ``n_iter_`` results, each one round's work."""
-        return self._ask_stages("predict", X, base_margin)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R squared, the share of the variance of ``y`` that the prediction explains."""
