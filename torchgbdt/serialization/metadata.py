@@ -63,6 +63,7 @@ def require(condition: object, what: str) -> None:
 
 def read_json(text: str | bytes, what: str) -> Any:
     """Parse JSON without NaN or infinities; ``what`` names it in messages."""
+
     def refuse(constant: str) -> NoReturn:
         raise ValueError(f"{constant} is not allowed")
 
