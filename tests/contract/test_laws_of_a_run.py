@@ -99,13 +99,20 @@ def test_raw_values_predict_what_bins_predicted(under_test: BackendUnderTest, na
 
 
 @pytest.mark.parametrize("budget", [512.0, 0.01], ids=["many slots", "few slots"])
-@pytest.mark.parametrize("name", ["plain", "missing values", "fractional weights", "chain"])
+@pytest.mark.parametrize(
+    "name",
+    ["plain", "missing values", "fractional weights", "chain", "logistic", "3 classes, margins"],
+)
 def test_histograms_of_siblings_add_up_to_the_parent(
     under_test: BackendUnderTest, name: str, budget: float
 ) -> None:
     backend = under_test.make()
     seen: dict[int, list[np.ndarray]] = {}
-    find_splits = backend.find_splits
+    find_splits, sample_rows = backend.find_splits, backend.sample_rows
+
+    def forget(tree: int) -> int:
+        seen.clear()
+        return sample_rows(tree)
 
     def remember(batch: LevelBatch, rules: Any) -> Any:
         found = backend.read_histograms(batch)
@@ -114,8 +121,10 @@ def test_histograms_of_siblings_add_up_to_the_parent(
         return find_splits(batch, rules)
 
     backend.find_splits = remember  # type: ignore[method-assign]
+    backend.sample_rows = forget  # type: ignore[method-assign]
     one = scenario(name).changed(n_estimators=1, histogram_budget_mb=budget)
-    tree = train(backend, one).model.forest.tree(0)
+    model = train(backend, one).model
+    tree = model.forest.tree(model.n_trees - 1)
     families = [(n, tree.left[n], tree.right[n]) for n in np.flatnonzero(~tree.is_leaf)]
     complete = [family for family in families if all(int(node) in seen for node in family)]
     assert complete
@@ -141,11 +150,12 @@ class StopAfter:
                 context.keep_best(self._best)
 
 
+@pytest.mark.parametrize("name", ["plain", "logistic", "3 classes"])
 @pytest.mark.parametrize(("last", "best", "n_rounds"), [(4, 2, 3), (4, None, 5), (0, 0, 1)])
 def test_an_early_stopped_model_is_a_model_of_that_many_rounds(
-    under_test: BackendUnderTest, last: int, best: int | None, n_rounds: int
+    under_test: BackendUnderTest, last: int, best: int | None, n_rounds: int, name: str
 ) -> None:
-    one = scenario("plain").changed(n_estimators=9)
+    one = scenario(name).changed(n_estimators=9)
     stopped = train(under_test.make(), one, [StopAfter(last, best)])
     whole = train(under_test.make(), one)
     short = train(under_test.make(), one.changed(n_estimators=n_rounds))
@@ -153,14 +163,16 @@ def test_an_early_stopped_model_is_a_model_of_that_many_rounds(
     assert whole.model.truncate(n_rounds).digest() == short.model.digest()
     assert stopped.model.best_iteration == best
     # The history keeps what was measured, also after the best round.
-    assert len(stopped.history["train"]["rmse"]) == last + 1
-    assert stopped.history["train"]["rmse"] == whole.history["train"]["rmse"][: last + 1]
+    for metric, measured in stopped.history["train"].items():
+        assert len(measured) == last + 1
+        assert_identical(measured, whole.history["train"][metric][: last + 1])
 
 
+@pytest.mark.parametrize("name", ["plain", "logistic", "3 classes"])
 def test_data_sets_may_be_evaluated_without_changing_the_model(
-    under_test: BackendUnderTest,
+    under_test: BackendUnderTest, name: str
 ) -> None:
-    one = scenario("plain")
+    one = scenario(name)
     quiet = replace(one, valids=()).changed(eval_metric=None)
     found = train(under_test.make(), quiet)
     assert found.history == {}

@@ -8,15 +8,21 @@ from support.backends import BackendUnderTest
 from support.exact import assert_identical
 from support.matrices import DTYPES, layouts, matrix_of
 from support.random_rows import smooth
-from support.runs import Rows, Scenario, make_session, train, training_data
+from support.runs import Rows, Scenario, make_session, settings_of, train, training_data
 from support.scenarios import SCENARIOS, scenario
 
 from torchgbdt.core.communicator import SINGLE_RANK
 from torchgbdt.core.dataset import Dataset
 from torchgbdt.core.run_data import RawData, TrainingData
-from torchgbdt.core.settings import BinningSettings, TrainerSettings
+from torchgbdt.core.settings import BinningSettings
 
-NAMES = ["plain", "missing values", "fractional weights", "leaves of one row", "margins", "ties"]
+NAMES = [
+    "plain", "missing values", "fractional weights", "leaves of one row", "margins", "ties",
+    "logistic", "logistic, missing values", "logistic, fractional weights", "logistic, margins",
+    "logistic, ties", "logistic, one row of a class",
+    "3 classes", "3 classes, missing values", "3 classes, margins", "3 classes, ties",
+    "3 classes, huge range of weights", "4 classes, symmetric",
+]  # fmt: skip
 every_name = pytest.mark.parametrize("name", NAMES)
 
 
@@ -48,9 +54,12 @@ def test_dtype_of_X(under_test: BackendUnderTest, dtype: str) -> None:
     assert session.run(data).digest() == expected
 
 
+@pytest.mark.parametrize("name", ["margins", "logistic, margins", "3 classes, margins"])
 @pytest.mark.parametrize("what", ["y", "weights", "margins"])
-def test_float32_vectors_and_their_float64_copies(under_test: BackendUnderTest, what: str) -> None:
-    one = scenario("margins")
+def test_float32_vectors_and_their_float64_copies(
+    under_test: BackendUnderTest, what: str, name: str
+) -> None:
+    one = scenario(name)
     vector = getattr(one.train, what).astype(np.float32)
     digests = {
         digest(under_test, one.with_train(replace(one.train, **{what: vector.astype(dtype)})))
@@ -59,10 +68,12 @@ def test_float32_vectors_and_their_float64_copies(under_test: BackendUnderTest, 
     assert len(digests) == 1
 
 
-def test_strided_vectors(under_test: BackendUnderTest) -> None:
-    one = scenario("margins")
+@pytest.mark.parametrize("name", ["margins", "logistic, margins", "3 classes, margins"])
+def test_strided_vectors(under_test: BackendUnderTest, name: str) -> None:
+    one = scenario(name)
     strided = {
-        name: np.repeat(getattr(one.train, name), 2)[::2] for name in ("y", "weights", "margins")
+        part: np.repeat(getattr(one.train, part), 2, axis=0)[::2]
+        for part in ("y", "weights", "margins")
     }
     found = digest(under_test, one.with_train(replace(one.train, **strided)))
     assert found == digest(under_test, one)
@@ -136,7 +147,7 @@ def test_training_again_on_the_same_backend(under_test: BackendUnderTest, name: 
 
 def binned(under_test: BackendUnderTest, one: Scenario) -> Dataset:
     """The training data as a Dataset that is binned before the session begins."""
-    data = training_data(one).check(TrainerSettings())
+    data = training_data(one).check(settings_of(one))
     settings = BinningSettings(one.settings.get("max_bins", 256))
     return data.train.quantize(settings, under_test.make(), SINGLE_RANK)
 
@@ -145,13 +156,21 @@ def digest_of(under_test: BackendUnderTest, data: Dataset, one: Scenario) -> str
     return make_session(under_test.make(), one).run(TrainingData(data)).digest()
 
 
-@pytest.mark.parametrize("name", ["plain", "missing values", "zero weights"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "plain", "missing values", "zero weights", "logistic, zero weights",
+        "3 classes, zero weights", "3 classes, labels: text",
+    ],
+)  # fmt: skip
 def test_a_data_set_binned_before(under_test: BackendUnderTest, name: str) -> None:
     one = scenario(name)
     assert digest_of(under_test, binned(under_test, one), one) == digest(under_test, one)
 
 
-@pytest.mark.parametrize("name", ["ties", "zero weights"])
+@pytest.mark.parametrize(
+    "name", ["ties", "zero weights", "logistic, zero weights", "3 classes, zero weights"]
+)
 def test_a_subset_of_all_rows_in_another_order(under_test: BackendUnderTest, name: str) -> None:
     one = scenario(name)
     data = binned(under_test, one)
@@ -159,8 +178,11 @@ def test_a_subset_of_all_rows_in_another_order(under_test: BackendUnderTest, nam
     assert digest_of(under_test, data.subset(order), one) == digest_of(under_test, data, one)
 
 
-def test_a_subset_with_all_values_is_training_on_those_rows(under_test: BackendUnderTest) -> None:
-    one = scenario("ties")  # few distinct values: any large subset has the same thresholds
+@pytest.mark.parametrize("name", ["ties", "logistic, ties", "3 classes, ties"])
+def test_a_subset_with_all_values_is_training_on_those_rows(
+    under_test: BackendUnderTest, name: str
+) -> None:
+    one = scenario(name)  # few distinct values: any large subset has the same thresholds
     rows = np.sort(np.random.default_rng(6).integers(0, one.train.n_rows, 100))
     subset = binned(under_test, one).subset(rows)
     assert digest_of(under_test, subset, one) == digest(under_test, one.with_train(one.train[rows]))

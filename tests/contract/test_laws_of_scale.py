@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from support.backends import BackendUnderTest
 from support.exact import assert_identical
+from support.random_rows import classes_of
 from support.runs import Rows, Scenario, train
 from support.scenarios import scenario
 
@@ -54,7 +55,14 @@ def test_scaling_y_scales_predictions(under_test: BackendUnderTest, name: str, k
 
 
 @pytest.mark.parametrize("k", [-40, -3, 1, 30])
-@pytest.mark.parametrize("name", ["fractional weights", "margins", "child weight border"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "fractional weights", "margins", "child weight border",
+        "logistic, fractional weights", "logistic, margins", "logistic, huge range of weights",
+        "3 classes, fractional weights", "3 classes, margins", "3 classes, huge range of weights",
+    ],
+)  # fmt: skip
 def test_scaling_all_weights_changes_nothing(
     under_test: BackendUnderTest, name: str, k: int
 ) -> None:
@@ -82,16 +90,22 @@ def to_float32(x: np.ndarray) -> np.ndarray:
     return (x / 3).astype(np.float32)
 
 
+@pytest.mark.parametrize("objective", ["squared_error", "logistic", "softmax"])
 @pytest.mark.parametrize("transform", [cubed, squeezed, to_float32])
 def test_increasing_transforms_keep_the_structure(
-    under_test: BackendUnderTest, transform: Callable[[np.ndarray], np.ndarray]
+    under_test: BackendUnderTest, transform: Callable[[np.ndarray], np.ndarray], objective: str
 ) -> None:
     rng = np.random.default_rng(5)
     X = rng.integers(-10, 11, (200, 3)).astype(np.float64)
     X[rng.random((200, 3)) < 0.1] = np.nan
     y = np.nansum(X, axis=1) + rng.normal(size=200)
-    one = Scenario(Rows(X, y))
-    models = [train(under_test.make(), s).model for s in (one, Scenario(Rows(transform(X), y)))]
+    if objective != "squared_error":
+        y = classes_of(y, 2 if objective == "logistic" else 4)
+    settings = {"objective": objective}
+    models = [
+        train(under_test.make(), Scenario(Rows(values, y), settings)).model
+        for values in (X, transform(X))
+    ]
     assert models[0].structure_digest() == models[1].structure_digest()
     assert models[0].digest() != models[1].digest()
 

@@ -36,6 +36,25 @@ NAMES = [
     "outliers",
     "subnormals",
     "margins",
+    "continued",
+    "logistic",
+    "logistic, one row of a class",
+    "logistic, zero weights",
+    "logistic, huge range of weights",
+    "logistic, margins",
+    "logistic, ties",
+    "logistic, saturated",
+    "logistic, eval set lacks classes",
+    "logistic, labels: bools",
+    "3 classes",
+    "3 classes, one row of a class",
+    "3 classes, missing values",
+    "3 classes, margins",
+    "3 classes, continued",
+    "3 classes, labels: text",
+    "3 classes, labels: beyond int64",
+    "5 classes, a row of each",
+    "30 classes",
 ]
 
 
@@ -44,7 +63,7 @@ def borders_of(kind: str, n_rows: int) -> list[int]:
         "halves": [0, n_rows // 2, n_rows],
         "one row and the rest": [0, 1, n_rows],
         "nothing and all": [0, 0, n_rows],
-        "three": [0, 7, n_rows - 3, n_rows],
+        "three": [0, min(7, n_rows // 2), n_rows - min(3, n_rows // 2), n_rows],
     }[kind]
 
 
@@ -60,13 +79,15 @@ def test_every_rank_has_the_model_and_history_of_one_rank(
         assert_identical(found.history, expected.history)
 
 
+@pytest.mark.parametrize("name", ["missing values", "logistic", "3 classes, margins"])
 @pytest.mark.parametrize("n_slots_mb", [1e-9, 512.0], ids=["one slot", "many slots"])
 def test_every_call_on_two_ranks_equals_the_reference(
-    under_test: BackendUnderTest, n_slots_mb: float
+    under_test: BackendUnderTest, n_slots_mb: float, name: str
 ) -> None:
-    one = scenario("missing values").changed(histogram_budget_mb=n_slots_mb)
-    expected = reference_outcome(under_test, "missing values").model.digest()
-    for found in train_in_ranks(lambda: in_lockstep(under_test), one, [0, 60, 240]):
+    one = scenario(name).changed(histogram_budget_mb=n_slots_mb)
+    expected = reference_outcome(under_test, name).model.digest()
+    borders = [0, 60, one.train.n_rows]
+    for found in train_in_ranks(lambda: in_lockstep(under_test), one, borders):
         assert found.model.digest() == expected
 
 
@@ -108,6 +129,46 @@ def test_weights_on_one_rank_only_count_as_weights_of_one_elsewhere(
         return train(under_test.make(), part, communicator=communicator).model.digest()
 
     assert run_ranks(2, work) == [expected.model.digest()] * 2
+
+
+def by_class(name: str) -> Scenario:
+    """The scenario with its rows sorted by their labels, and no other data set."""
+    one = scenario(name)
+    return Scenario(one.train[np.argsort(one.train.y, kind="stable")], one.settings)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "logistic", "logistic, labels: text", "3 classes, one row of a class",
+        "3 classes, labels: text", "7 classes", "30 classes",
+    ],
+)  # fmt: skip
+def test_classes_that_only_one_rank_has(under_test: BackendUnderTest, name: str) -> None:
+    one = by_class(name)
+    codes = np.unique(one.train.y, return_inverse=True)[1]
+    middle = codes.max() // 2  # each rank but the last begins with a class of its own
+    borders = [0, *np.searchsorted(codes, [1, middle + 1]).tolist(), one.train.n_rows]
+    expected = train(under_test.make(), one)
+    for found in train_in_ranks(under_test.make, one, borders):
+        assert found.model.digest() == expected.model.digest()
+        assert_identical(found.history, expected.history)
+
+
+def test_ranks_with_labels_of_different_kinds_fail_together(under_test: BackendUnderTest) -> None:
+    rows = scenario("logistic").train
+    first, second = shards(Scenario(rows, {"objective": "logistic"}), [0, 100, rows.n_rows])
+    second = second.with_train(Rows(second.train.X, second.train.y.astype(str)))
+    errors = [None, None]
+
+    def work(communicator: Communicator) -> None:
+        try:
+            train(under_test.make(), (first, second)[communicator.rank], communicator=communicator)
+        except InvalidDataError as error:
+            errors[communicator.rank] = str(error)
+
+    run_ranks(2, work)
+    assert errors[0] == errors[1] and "integers on one rank and texts on another" in errors[0]
 
 
 def test_a_nan_label_on_one_rank_fails_all_of_them(under_test: BackendUnderTest) -> None:

@@ -1,13 +1,16 @@
-"""Trees worked out by hand, node by node; the arithmetic is in support/hand_trees.py."""
+"""Trees worked out by hand, node by node; the arithmetic is in support/hand_trees*.py."""
 
 import numpy as np
 import pytest
 from support.backends import BackendUnderTest
-from support.hand_trees import HAND_TREES, Leaf, Split
+from support.hand_trees import REGRESSION_TREES
+from support.hand_trees_of_classes import CLASS_TREES
 from support.runs import train
+from support.worked_tree import Leaf, Split
 
 from torchgbdt.core.tree import Tree
 
+HAND_TREES = {**REGRESSION_TREES, **CLASS_TREES}
 every_example = pytest.mark.parametrize("name", HAND_TREES)
 
 
@@ -40,16 +43,19 @@ def as_float32(node: Split | Leaf) -> Split | Leaf:
 def test_every_node_is_as_worked_out(under_test: BackendUnderTest, name: str) -> None:
     example = HAND_TREES[name]
     model = train(under_test.make(), example.scenario()).model
-    assert model.baseline.tolist() == [example.baseline]
-    assert nodes_of(model.forest.tree(0)) == [as_float32(node) for node in example.nodes]
+    baseline = example.baseline
+    assert model.baseline.tolist() == (baseline if isinstance(baseline, list) else [baseline])
+    found = [nodes_of(model.forest.tree(index)) for index in range(model.n_trees)]
+    assert found == [[as_float32(node) for node in tree] for tree in example.trees]
 
 
 @every_example
-def test_covers_are_sums_of_weights(under_test: BackendUnderTest, name: str) -> None:
+def test_covers_are_sums_of_weighted_hessians(under_test: BackendUnderTest, name: str) -> None:
     example = HAND_TREES[name]
-    tree = train(under_test.make(), example.scenario()).model.forest.tree(0)
-    total = sum(example.weights or [1.0] * len(example.y))
-    assert tree.cover[0] == tree.cover[tree.is_leaf].sum() == total
+    forest = train(under_test.make(), example.scenario()).model.forest
+    total = sum(example.weights or [1.0] * len(example.y)) * example.hessian
+    for tree in (forest.tree(index) for index in range(len(example.trees))):
+        assert tree.cover[0] == tree.cover[tree.is_leaf].sum() == total
 
 
 def test_a_leaf_of_zero_is_plus_zero(under_test: BackendUnderTest) -> None:

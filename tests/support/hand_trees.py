@@ -8,57 +8,8 @@ Squared error throughout: g = prediction - label = baseline - y in the first rou
 ``reg_lambda`` is mostly chosen so that denominators are powers of two or quotients are exact.
 """
 
-from dataclasses import dataclass, field
-from typing import Any
-
 import numpy as np
-from support.runs import Rows, Scenario
-
-NAN = float("nan")
-
-
-@dataclass(frozen=True)
-class Split:
-    """A split node: the values that a model file would hold."""
-
-    feature: int
-    split_bin: int
-    threshold: float
-    gain: float
-    count: int
-    missing_left: bool = False
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """A leaf."""
-
-    value: float
-    count: int
-
-
-@dataclass(frozen=True)
-class WorkedTree:
-    """One tree and where its numbers come from.
-
-    Attributes
-    ----------
-    nodes : breadth-first; the children of the i-th split are nodes 2i + 1 and 2i + 2.
-    """
-
-    x: list[list[float]]
-    y: list[float]
-    baseline: float
-    nodes: list[Split | Leaf]
-    settings: dict[str, Any] = field(default_factory=dict)
-    weights: list[float] | None = None
-
-    def scenario(self) -> Scenario:
-        weights = None if self.weights is None else np.array(self.weights)
-        rows = Rows(np.array(self.x, np.float64), np.array(self.y, np.float64), weights)
-        unrestricted = {"min_samples_leaf": 1, "min_child_weight": 0.0, "learning_rate": 1.0}
-        return Scenario(rows, {"n_estimators": 1, **unrestricted, **self.settings})
-
+from support.worked_tree import NAN, Leaf, Split, WorkedTree
 
 FOUR_ROWS = WorkedTree(
     # x = 0 1 2 3, y = 0 0 1 1: baseline 1/2, g = 1/2 1/2 -1/2 -1/2, lambda 1.
@@ -258,7 +209,7 @@ EQUAL_RESIDUALS_LAMBDA_ZERO = WorkedTree(
     settings={"reg_lambda": 0.0, "baseline": 0.0},
 )
 
-HAND_TREES = {
+REGRESSION_TREES = {
     name.lower(): tree for name, tree in list(globals().items()) if isinstance(tree, WorkedTree)
 }
 """name -> worked example."""
