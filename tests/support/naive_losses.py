@@ -89,7 +89,7 @@ def _logistic_gradient(x: float, label: float) -> tuple[float, float]:
 
 def _softmax_gradients(x: list[float], label: int) -> tuple[list[float], list[float]]:
     """p_k - [y = k] and 2 p_k (1 - p_k), where 1 - p_k is a sum of the other classes' terms."""
-    if not all(map(math.isfinite, x)):
+    if any(map(math.isnan, x)):
         return [NAN] * len(x), [NAN] * len(x)
     largest, t, rest = _softmax_terms(x)
     total = float32(1 + rest)
@@ -103,7 +103,10 @@ def _softmax_gradients(x: list[float], label: int) -> tuple[list[float], list[fl
 
 
 def _softmax_terms(x: list[float]) -> tuple[float, list[float], float]:
-    """The largest x, exp(x - largest) of each class, and their sum without the first largest."""
+    """The largest x, exp(x - largest) of each class, and their sum without the first largest.
+
+    Where the largest is infinite, its term is NaN, and so are its gradient and its loss.
+    """
     largest = max(x)
     t = [exp(max(float32(value - largest), -86.0)) for value in x]
     rest = 0.0
@@ -125,8 +128,6 @@ def row_loss(objective: str, metric: str, x: list[float], label: float) -> float
     if objective == "logistic":
         wrong_way = -x[0] if label == 1 else x[0]
         return float32(log1p(exp(-abs(x[0]))) + max(wrong_way, 0.0))
-    if math.isinf(max(x)):
-        return math.inf  # or NaN: neither has a sum
     largest, _, rest = _softmax_terms(x)
     return float32(log1p(rest) + float32(largest - x[int(label)]))
 

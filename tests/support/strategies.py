@@ -8,9 +8,11 @@ from hypothesis.extra import numpy as hnp
 from support.random_rows import LABELS, labels_of
 from support.runs import Rows, Scenario
 
+INF, NAN = float("inf"), float("nan")
+
 SPECIAL_FLOATS = [
     0.0, -0.0, 1.0, -1.0, 5e-324, -5e-324, 2.0**-126, -(2.0**-126), 2.0**-127, 2.0**-149,
-    1e30, -1e30, 1e300, -1e300, float("inf"), float("-inf"), float("nan"),
+    1e30, -1e30, 1e300, -1e300, INF, -INF, NAN,
 ]  # fmt: skip
 
 
@@ -59,6 +61,22 @@ def gradients(draw: st.DrawFn, n_rows: int, n_outputs: int) -> tuple[np.ndarray,
         draw(hnp.arrays(np.float32, shape, elements=g)),
         draw(hnp.arrays(np.float32, shape, elements=h)),
     )
+
+
+@st.composite
+def raw_predictions(
+    draw: st.DrawFn, n_outputs: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """float32 (n_rows, n_outputs) with ties and awkward values, class codes, perhaps weights."""
+    n_rows = draw(st.integers(1, 20))
+    few = st.sampled_from([0.0, 1.0, -1.0, 17.25, -86.0, 87.0, -104.0, 3e38, INF, -INF, NAN])
+    values = st.one_of(few, st.floats(-100, 100, width=32), st.floats(width=32))
+    finite = st.floats(-90, 90, width=32)
+    elements = draw(st.sampled_from([values, finite]))
+    raw = draw(hnp.arrays(np.float32, (n_rows, n_outputs), elements=elements))
+    codes = draw(hnp.arrays(np.int64, n_rows, elements=st.integers(0, max(n_outputs, 2) - 1)))
+    weights = draw(st.one_of(st.none(), sample_weights(n_rows, n_rows)))
+    return raw, codes, weights
 
 
 @st.composite
