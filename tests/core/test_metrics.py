@@ -10,13 +10,21 @@ from support.exact import assert_identical
 
 from torchgbdt.core.errors import InvalidParameterError
 from torchgbdt.core.metrics import (
+    AreaUnderCurve,
+    LogisticError,
+    LogisticLoss,
     MeanAbsoluteError,
+    Metric,
     MetricKind,
     RootMeanSquaredError,
+    RSquared,
+    SoftmaxError,
+    SoftmaxLoss,
     make_metrics,
     mean_loss,
     weighted_losses,
 )
+from torchgbdt.core.objectives import Logistic, Objective, Softmax, SquaredError
 
 LARGEST = float(np.finfo(np.float32).max)
 SMALLEST = 2.0**-126
@@ -30,25 +38,80 @@ def column(*values: float) -> np.ndarray:
     return np.array(values, np.float32)[:, None]
 
 
+# ---------------------------------------------------------------------------------------- names
+
+
 def test_make_metrics_keeps_the_order() -> None:
-    metrics = make_metrics(("mae", "rmse"))
+    metrics = make_metrics(("mae", "rmse"), SquaredError)
     assert [type(metric) for metric in metrics] == [MeanAbsoluteError, RootMeanSquaredError]
     assert [metric.name for metric in metrics] == ["mae", "rmse"]
     assert not any(metric.higher_is_better for metric in metrics)
-    assert make_metrics(()) == []
+    assert make_metrics((), SquaredError) == []
+
+
+@pytest.mark.parametrize(
+    ("objective", "names", "types"),
+    [
+        (
+            SquaredError,
+            ("rmse", "mae", "r2"),
+            [RootMeanSquaredError, MeanAbsoluteError, RSquared],
+        ),
+        (Logistic, ("logloss", "error", "auc"), [LogisticLoss, LogisticError, AreaUnderCurve]),
+        (Softmax, ("logloss", "error"), [SoftmaxLoss, SoftmaxError]),
+    ],
+)
+def test_each_objective_has_metrics_of_its_own(
+    objective: type[Objective], names: tuple[str, ...], types: list[type[Metric]]
+) -> None:
+    assert [type(metric) for metric in make_metrics(names, objective)] == types
+    assert [type(metric) for metric in make_metrics(names[::-1], objective)] == types[::-1]
+    for other in {"rmse", "mae", "r2", "logloss", "error", "auc", "mse", ""} - set(names):
+        with pytest.raises(InvalidParameterError) as caught:
+            make_metrics((names[0], other), objective)
+        assert str(caught.value) == (
+            f"eval_metric must be among {', '.join(map(repr, names))} for objective="
+            f"{objective.name!r}; found {other!r}."
+        )
+
+
+@pytest.mark.parametrize(
+    ("objective", "expected"),
+    [(SquaredError, RootMeanSquaredError), (Logistic, LogisticLoss), (Softmax, SoftmaxLoss)],
+)
+def test_without_names_the_objective_is_judged_by_its_own(
+    objective: type[Objective], expected: type[Metric]
+) -> None:
+    (metric,) = make_metrics(None, objective)
+    assert type(metric) is expected
 
 
 def test_metric_kinds_keep_their_numbers() -> None:
     # Kernels are chosen by them.
     assert (MetricKind.SQUARED_ERROR, MetricKind.ABSOLUTE_ERROR) == (0, 1)
-    assert RootMeanSquaredError.kind is MetricKind.SQUARED_ERROR
+    assert (MetricKind.LOGISTIC_LOSS, MetricKind.LOGISTIC_ERROR) == (2, 3)
+    assert (MetricKind.SOFTMAX_LOSS, MetricKind.SOFTMAX_ERROR) == (4, 5)
+    assert RootMeanSquaredError.kind is RSquared.kind is MetricKind.SQUARED_ERROR
     assert MeanAbsoluteError.kind is MetricKind.ABSOLUTE_ERROR
+    assert (LogisticLoss.kind, LogisticError.kind) == (2, 3)
+    assert (SoftmaxLoss.kind, SoftmaxError.kind) == (4, 5)
 
 
-def test_make_metrics_names_the_first_unknown_one_and_what_is_allowed() -> None:
-    with pytest.raises(InvalidParameterError) as caught:
-        make_metrics(("rmse", "auc", "logloss"))
-    assert str(caught.value) == "eval_metric must be among 'rmse', 'mae'; found 'auc'."
+def test_the_worst_value_is_on_the_side_that_is_worse() -> None:
+    worst = {
+        metric.name: metric.worst for one in (SquaredError, Logistic) for metric in all_of(one)
+    }
+    assert worst == {
+        **{"rmse": np.inf, "mae": np.inf, "r2": -np.inf},
+        **{"logloss": np.inf, "error": np.inf, "auc": -np.inf},
+    }
+    better = {metric.name for metric in all_of(SquaredError, Logistic) if metric.higher_is_better}
+    assert better == {"r2", "auc"}
+
+
+def all_of(*objectives: type[Objective]) -> list[Metric]:
+    names = {"squared_error": ("rmse", "mae", "r2"), "logistic": ("logloss", "error", "auc")}
+    return [metric for one in objectives for metric in make_metrics(names[one.name], one)]
 
 
 # ---------------------------------------------------------------------------------- row losses
@@ -134,8 +197,9 @@ def test_weighted_losses_by_hand(loss: float, weight: float, expected: float) ->
 def test_mean_loss_is_an_exact_quotient_rounded_once(
     total: int, scale: int, total_weight: Fraction
 ) -> None:
-    expected = float(Fraction(total) * Fraction(1, 2) ** scale / total_weight)
-    assert_identical(mean_loss(total, scale, total_weight), expected)
+    expected = Fraction(total) * Fraction(1, 2) ** scale / total_weight
+    assert mean_loss(total, scale, total_weight) == expected
+    assert_identical(MeanAbsoluteError().finish(expected, Fraction(0)), float(expected))
 
 
 def test_mean_loss_by_hand() -> None:
@@ -143,12 +207,32 @@ def test_mean_loss_by_hand() -> None:
     assert mean_loss(3, -1, Fraction(4)) == 1.5  # 3 * 2 / 4
 
 
-@pytest.mark.parametrize(
-    ("mean", "expected"), [(0.0, 0.0), (2.25, 1.5), (2.0, 1.4142135623730951), (np.inf, np.inf)]
-)
+@pytest.mark.parametrize(("mean", "expected"), [(0.0, 0.0), (2.25, 1.5), (2.0, 1.4142135623730951)])
 def test_rmse_is_the_root_of_the_mean(mean: float, expected: float) -> None:
-    assert_identical(RootMeanSquaredError().finish(mean), expected)  # a Python float as well
+    found = RootMeanSquaredError().finish(Fraction(mean), Fraction(0))
+    assert_identical(found, expected)  # a Python float as well
 
 
 def test_mae_is_the_mean() -> None:
-    assert_identical(MeanAbsoluteError().finish(0.1), 0.1)
+    assert_identical(MeanAbsoluteError().finish(Fraction(1, 10), Fraction(0)), 0.1)
+
+
+@pytest.mark.parametrize(
+    ("mean", "variance", "expected"),
+    [
+        (Fraction(0), Fraction(2), 1.0),
+        (Fraction(2), Fraction(2), 0.0),
+        (Fraction(1, 2), Fraction(2), 0.75),
+        (Fraction(6), Fraction(2), -2.0),
+        (Fraction(1, 3), Fraction(1), 2 / 3),  # 1 - 1/3 rounded once; 1 - (1/3) is one unit more
+        (Fraction(1, 2**1000), Fraction(1), 1.0),
+        (Fraction(0), Fraction(0), 1.0),  # constant targets: perfect, or not
+        (Fraction(1, 2**500), Fraction(0), 0.0),
+    ],
+)
+def test_r2_is_the_share_of_the_variance_explained(
+    mean: Fraction, variance: Fraction, expected: float
+) -> None:
+    assert_identical(RSquared().finish(mean, variance), expected)
+    assert RSquared.needs_variance
+    assert not RootMeanSquaredError.needs_variance
