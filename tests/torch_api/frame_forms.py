@@ -152,6 +152,18 @@ def _reversed(make: Callable[[Table], Any]) -> Callable[[Table], Any]:
     return made
 
 
+def _one_array(table: Table, values: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame(values, columns=list(table.columns), copy=False)
+
+
+def _unaligned(table: Table) -> pd.DataFrame:
+    numbers = table.as_float64()
+    values = np.frombuffer(bytearray(numbers.nbytes + 1), np.float64, offset=1)
+    values = values.reshape(numbers.shape)
+    values[...] = numbers
+    return _one_array(table, values)
+
+
 FORMS: dict[str, Callable[[Table], Any]] = {
     **LIBRARIES,
     **{f"{name}, sliced": _sliced(make) for name, make in LIBRARIES.items()},
@@ -159,6 +171,9 @@ FORMS: dict[str, Callable[[Table], Any]] = {
     **{f"{name}, reversed": _reversed(make) for name, make in LIBRARIES.items()},
     "pandas, negative strides": lambda t: pandas_numpy(t.rows(slice(None, None, -1)))[::-1],
     "pandas, foreign byte order": lambda t: pd.DataFrame(t.map(_foreign)),
+    "pandas, one array": lambda t: _one_array(t, t.as_float64()),
+    "pandas, one foreign array": lambda t: _one_array(t, t.as_float64().astype(">f8")),
+    "pandas, not aligned": _unaligned,
     "pandas, index": _index,
     "pandas, chunks": lambda t: pd.concat([pandas_arrow(part) for part in _chunks(t)]),
     "polars, chunks": lambda t: pl.concat([polars(part) for part in _chunks(t)], rechunk=False),

@@ -19,7 +19,7 @@ from torch_api.small_data import QUICK, as_float64, read
 import torchgbdt as tg
 from torchgbdt.core.feature_source import HostMatrix
 from torchgbdt.torch_api.features import read_features
-from torchgbdt.torch_api.frames import FrameMatrix
+from torchgbdt.torch_api.frames import FrameMatrix, SlicedColumn
 
 TABLE = mixed_table()
 NUMBERS = TABLE.as_float64()
@@ -165,6 +165,29 @@ def test_columns_of_numbers_are_read_where_they_lie(dtype: Any) -> None:
     assert isinstance(matrix, FrameMatrix)
     own = [address(polars_frame[name].to_numpy(allow_copy=False)) for name in "ab"]
     assert [address(column) for column in matrix.columns] == own
+
+
+@pytest.mark.parametrize("form", ["pandas, one foreign array", "pandas, not aligned"])
+def test_an_array_that_kernels_cannot_read_is_no_host_matrix(form: str) -> None:
+    assert isinstance(read(FORMS[form](TABLE)).matrix, FrameMatrix)
+
+
+@pytest.mark.parametrize("form", ["pandas, chunks", "polars, chunks", "arrow, chunks"])
+def test_chunks_are_not_joined(form: str) -> None:
+    matrix = read(FORMS[form](TABLE)).matrix
+    assert isinstance(matrix, FrameMatrix)
+    assert {type(column) for column in matrix.columns} == {SlicedColumn}
+
+
+def test_signalling_nan_is_missing_without_a_warning() -> None:
+    signalling = np.array([0x3F800000, 0x7FA00000, 0x40000000], np.uint32).view(np.float32)
+    matrix = read(pd.DataFrame({"a": signalling, "b": [1, 2, 3]})).matrix
+    assert isinstance(matrix, FrameMatrix)
+    for rows in ([0, 1, 2], [0, 1], [1, 2, 2], [2, 1, 0]):
+        expected = np.array([1.0, np.nan, 2.0])[rows]
+        found = matrix.sample(np.array(rows), slice(0, 1))
+        np.testing.assert_array_equal(found[:, 0], expected)
+    np.testing.assert_array_equal(matrix.column(0, 0, 3), [1, np.nan, 2])
 
 
 def test_integers_up_to_2_to_the_53_are_exact() -> None:

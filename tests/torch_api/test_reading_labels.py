@@ -104,6 +104,11 @@ def test_missing_floats_are_nan_for_the_core_to_judge() -> None:
         assert_identical(labels(column), y)
 
 
+def test_missing_floats_among_objects_are_nan() -> None:
+    for column in (np.array([1.5, np.nan], object), pd.Series([1.5, np.nan], dtype=object)):
+        assert_identical(labels(column), np.array([1.5, np.nan]))
+
+
 def test_integers_beyond_float64_stay_exact() -> None:
     for y in (np.array([2**63 + 1, 5], object), pl.Series([2**63 + 1, 5]), [2**53 + 1, 5]):
         assert labels(y).tolist() == [int(y[0]), 5]
