@@ -1,6 +1,5 @@
-"""One round: scales over all ranks, typed errors, and the order of calls; metrics after it."""
+"""One round: scales over all ranks, typed errors, and the order of calls."""
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,13 @@ from support.ranks import run_ranks
 from support.runs import integer_thresholds, run_rows, run_settings
 
 from torchgbdt.backends.oracle import OracleBackend
-from torchgbdt.core.backend import GradientExtremes, LossSum
+from torchgbdt.core.backend import GradientExtremes
 from torchgbdt.core.clock import PhaseClock
 from torchgbdt.core.communicator import SINGLE_RANK, Communicator
 from torchgbdt.core.errors import InvalidDataError
 from torchgbdt.core.growth import TreeGrower, TreeLimits
 from torchgbdt.core.histogram_plan import HistogramPlan
-from torchgbdt.core.metrics import MeanAbsoluteError, RootMeanSquaredError
-from torchgbdt.core.rounds import Booster, Evaluation
+from torchgbdt.core.rounds import Booster
 from torchgbdt.core.settings import TrainerSettings
 from torchgbdt.core.splits import SplitRules
 
@@ -66,7 +64,7 @@ def answering(answer: GradientExtremes) -> RecordingBackend:
 
 
 def two_trees_per_round() -> RecordingBackend:
-    """No objective has them yet: both trees see the gradients of output 0, and change nothing."""
+    """Both trees see the gradients of output 0, and change nothing."""
     backend = RecordingBackend(
         compute_gradients=lambda *_: OracleBackend.compute_gradients(backend, 0),
         update_predictions=lambda *_: None,
@@ -206,51 +204,3 @@ def test_a_nan_beside_a_negative_hessian_is_named_first() -> None:
 @pytest.mark.parametrize("smallest", [0.0, -0.0])
 def test_a_hessian_of_zero_is_not_negative(smallest: float) -> None:
     booster(answering(extremes((4.0, 1.0), smallest))).boost(0)
-
-
-# ---------------------------------------------------------------------------------- evaluation
-
-
-class Losses(OracleBackend):
-    """Answers ``evaluate`` with given sums: (metric name, data set) -> LossSum."""
-
-    def __init__(self, sums: dict[tuple[str, int], LossSum]) -> None:
-        super().__init__()
-        self.sums = sums
-
-    def evaluate(self, metric: Any, dataset: int, communicator: Communicator) -> LossSum:
-        return self.sums[metric.name, dataset]
-
-
-def test_metrics_of_each_data_set_are_recorded_round_by_round() -> None:
-    backend = Losses(
-        {
-            ("rmse", 0): LossSum(36, 2, True),  # 36 / 4 / 4 = 9/4
-            ("mae", 0): LossSum(6, 0, True),
-            ("rmse", 2): LossSum(0, 0, True),
-            ("mae", 2): LossSum(1, -1, True),  # 1 * 2 / 5
-        }
-    )
-    datasets = {"train": (0, Fraction(4)), "valid_1": (2, Fraction(5))}
-    metrics = [RootMeanSquaredError(), MeanAbsoluteError()]
-    evaluation = Evaluation(backend, SINGLE_RANK, metrics, datasets)
-    empty = {name: {"rmse": [], "mae": []} for name in datasets}
-    assert evaluation.history == empty
-    evaluation.record()
-    first = {
-        "train": {"rmse": [1.5], "mae": [1.5]},
-        "valid_1": {"rmse": [0.0], "mae": [0.4]},
-    }
-    assert evaluation.history == first
-    backend.sums["rmse", 0] = LossSum(4, 0, True)
-    evaluation.record()
-    assert evaluation.history["train"]["rmse"] == [1.5, 1.0]
-
-
-def test_a_loss_that_is_not_finite_makes_the_metric_infinite() -> None:
-    backend = Losses({("rmse", 0): LossSum(0, 0, False)})
-    evaluation = Evaluation(
-        backend, SINGLE_RANK, [RootMeanSquaredError()], {"train": (0, Fraction(1))}
-    )
-    evaluation.record()
-    assert evaluation.history == {"train": {"rmse": [np.inf]}}
