@@ -1,5 +1,6 @@
 """What a user of PyTorch types: tensors in, models out.
 
-Reading order: tensors (what may be passed), dataset, settings, fit_arguments, trainer, model,
-callbacks. All arithmetic is in ``torchgbdt.core`` and the backends.
+Reading order: what may be passed (tensors, columns, frames, features, labels, feature_names),
+dataset, settings, fit_arguments, trainer, model, callbacks. All arithmetic is in ``torchgbdt.core``
+and the backends.
 """
