@@ -14,8 +14,8 @@ from torchgbdt.backends.oracle import OracleBackend
 from torchgbdt.core.communicator import SINGLE_RANK, Communicator
 from torchgbdt.core.errors import InvalidDataError, InvalidParameterError, StateError
 from torchgbdt.core.feature_source import HostMatrix
-from torchgbdt.core.model import raw_float32
 from torchgbdt.core.observer import TrainingContext
+from torchgbdt.core.raw_predictions import raw_float32
 from torchgbdt.core.run_data import RawData, TrainingData
 from torchgbdt.core.settings import TrainerSettings
 from torchgbdt.core.states import TrainerState
@@ -194,7 +194,11 @@ def test_a_completed_session_holds_no_data() -> None:
 
 @pytest.mark.parametrize(
     ("settings", "name"),
-    [({"objective": "logistic"}, "objective"), ({"eval_metric": "auc"}, "eval_metric")],
+    [
+        ({"objective": "poisson"}, "objective"),
+        ({"eval_metric": "auc"}, "eval_metric"),
+        ({"objective": "logistic", "eval_metric": "rmse"}, "eval_metric"),
+    ],
 )
 def test_unknown_names_are_refused_before_anything_runs(settings: Any, name: str) -> None:
     with pytest.raises(InvalidParameterError, match=f"^{name} must be "):
