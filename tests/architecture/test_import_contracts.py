@@ -20,7 +20,8 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"][
 VIOLATIONS = [
     ("package-layers", "core/trainer.py", "import torchgbdt.torch_api.trainer"),
     ("package-layers", "core/trainer.py", "import torchgbdt"),  # reaches upwards through the root
-    ("package-layers", "serialization.py", "import torchgbdt.backends.registry"),
+    ("package-layers", "torch_api/trainer.py", "import torchgbdt.sklearn_api.regressor"),
+    ("package-layers", "serialization/metadata.py", "import torchgbdt.backends.registry"),
     ("package-layers", "backends/oracle.py", "import torchgbdt.torch_api.tensors"),
     ("package-layers", "backends/oracle.py", "from torchgbdt import _native"),
     ("package-layers", "stray_module.py", "# a module that no layer names"),
@@ -29,6 +30,8 @@ VIOLATIONS = [
     ("core-is-pure", "core/splits.py", "import torch"),
     ("core-is-pure", "core/model.py", "from pathlib import Path"),
     ("core-is-pure", "core/model.py", "import os.path"),
+    ("no-frame-library", "torch_api/frames.py", "import pandas"),
+    ("no-frame-library", "sklearn_api/inputs.py", "from polars import DataFrame"),
     ("backend-layers", "backends/native.py", "import torchgbdt.backends.oracle"),
     ("backend-layers", "backends/oracle.py", "import torchgbdt.backends.native"),
     ("backend-layers", "backends/oracle.py", "import torchgbdt.backends.registry"),
