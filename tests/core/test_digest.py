@@ -136,6 +136,14 @@ def test_class_labels_count_with_their_type_and_order(labels: list[Any]) -> None
         assert (model(classes=own).digest() == model(classes=other).digest()) is same
 
 
+def test_one_of_each_type_differs_from_every_other() -> None:
+    ones: list[Any] = [[0, 1], ["0", "1"], [False, True], [0.0, 1.0], ["False", "True"]]
+    ones += [["0.0", "1.0"], ["int 0", "int 1"], ["", "0"]]
+    models = [model(), *(model(classes=np.array(one)) for one in ones)]
+    assert len({one.digest() for one in models}) == len(models)
+    assert len({one.structure_digest() for one in models}) == len(models)
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.int64])
 def test_the_width_of_class_labels_does_not_count(dtype: type[np.generic]) -> None:
     expected = model(classes=np.array([0, 1, 7])).digest()
@@ -164,7 +172,9 @@ def test_a_slice_has_the_digest_of_a_forest_of_its_trees() -> None:
     assert sliced.digest() == model(forest=Forest.from_trees([leaf(0.5), tree()], 1)).digest()
 
 
-def expected_parts(thresholds: bool) -> list[bytes]:
+def expected_parts(
+    thresholds: bool, link: bytes = b"identity", classes: tuple[bytes, ...] = (b"no classes",)
+) -> list[bytes]:
     """The canonical bytes of the hand-made model, spelled out; all little-endian."""
     n_nodes = 11
     features = [1, -1, 0, -1, -1, -1, 1, -1, 0, -1, -1]
@@ -174,10 +184,10 @@ def expected_parts(thresholds: bool) -> list[bytes]:
     cuts = [0.5, 0, np.inf, 0, 0, 0, 0.5, 0, np.inf, 0, 0]
     parts = [
         b"torchgbdt digest 1",
-        b"identity",
+        link,
         struct.pack("<3q", 1, 1, 1),  # outputs, trees per round, values per leaf
         struct.pack("<d", 0.1),  # baseline
-        b"no classes",
+        *classes,
         struct.pack("<4q", 0, 5, 6, 11),  # where trees begin
         struct.pack(f"<{n_nodes}i", *features),
         struct.pack(f"<{n_nodes}i", *left),
@@ -199,6 +209,28 @@ def test_digest_is_the_hash_of_the_documented_bytes(thresholds: bool) -> None:
     assert found == sha.hexdigest()
 
 
+@pytest.mark.parametrize(
+    ("labels", "parts"),
+    [
+        (np.array([-3, 2**62]), (b"int -3", b"int 4611686018427387904")),
+        (np.array([0, 2**64 - 1], np.uint64), (b"int 0", b"int 18446744073709551615")),
+        (np.array([-1.0, 1e300]), (b"float -1.0", b"float 1e+300")),
+        (np.array([False, True]), (b"bool False", b"bool True")),
+        (np.array(["", "it's"]), (b"str ''", b'str "it\'s"')),
+        # A character that the next Unicode may print counts as it does today.
+        (np.array(["\u4e2d", "\U000e0fff"]), (b"str '\\u4e2d'", b"str '\\U000e0fff'")),
+    ],
+    ids=["int", "uint64", "float", "bool", "text", "unicode"],
+)
+def test_class_labels_are_hashed_with_their_type_in_ascii(
+    labels: np.ndarray, parts: tuple[bytes, ...]
+) -> None:
+    sha = hashlib.sha256()
+    for part in expected_parts(True, b"logistic", parts):
+        sha.update(struct.pack("<q", len(part)) + part)
+    assert model(link="logistic", classes=labels).digest() == sha.hexdigest()
+
+
 def test_digests_of_the_hand_made_model_are_pinned() -> None:
     # Digests are compared over years. A change of the schema needs a new version number, and then,
     # with the reason, new values here.
@@ -206,3 +238,17 @@ def test_digests_of_the_hand_made_model_are_pinned() -> None:
     assert model().structure_digest() == (
         "441fd459f1c6945bb16f5985b9c4400f13b7fd53307be95b2a5ec2448aca3833"
     )
+
+
+def test_digests_of_hand_made_classifiers_are_pinned() -> None:
+    logistic = model(objective="logistic", link="logistic", classes=np.array(["no", "yes"]))
+    assert logistic.digest() == "25516548d0a9ba0ef6d9eb91c04333b278ac54b4800adc7a26799233516cc43f"
+    softmax = model(
+        objective="softmax",
+        link="softmax",
+        classes=np.array([10, 20, 40]),
+        forest=Forest.from_trees([tree(), leaf(0.5), leaf(-0.25)], 1),
+        trees_per_round=3,
+        baseline=np.array([-1.0, -0.5, 0.25]),
+    )
+    assert softmax.digest() == "2867f0bfd9c99e69799f42fc7b9c240ecc476453ada7f89e6c1aad4bcbfc4faa"

@@ -173,9 +173,12 @@ def _integers(*values: int) -> bytes:
 
 
 def _class_labels(classes: AnyArray | None) -> Iterator[bytes]:
-    """Labels with their type, so that 1 and "1" differ."""
+    """Labels with their type, so that 1 and "1" differ.
+
+    In ASCII: which characters ``repr`` escapes besides depends on Python's version of Unicode.
+    """
     if classes is None:
         yield b"no classes"
         return
     for label in classes.tolist():
-        yield f"{type(label).__name__} {label!r}".encode()
+        yield f"{type(label).__name__} {label!a}".encode()
