@@ -7,8 +7,8 @@
 // Largest error over all float32 numbers: exp 0.90 ulp, log 0.89 ulp, log1p 0.86 ulp. Inputs below
 // 2^-126 count as +0, results below it are +0, and there is one NaN, whichever comes in.
 //
-// The coefficients are minimax over the interval stated, found by linear programming in 160 bits
-// and rounded to float32 one by one, lowest power first, the others fitted again each time.
+// The coefficients are minimax over the interval stated: found by linear programming on residuals
+// of 160 bits, and rounded to float32 one by one, lowest power first, the others fitted again.
 #pragma once
 
 #include "shared/fixed_point.h"
