@@ -25,6 +25,7 @@ def test_trees_come_back_as_they_went_in() -> None:
     assert (joined.n_trees, joined.n_outputs) == (3, 1)
     for index, one in enumerate(TREES):
         assert_identical(joined.tree(index), one)
+    assert_identical(joined.trees(), TREES)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,8 @@ def test_slices_and_trees_are_views() -> None:
     joined = forest()
     assert np.shares_memory(joined.slice(1, 3).nodes.value, joined.nodes.value)
     assert np.shares_memory(joined.tree(2).value, joined.nodes.value)
+    assert np.shares_memory(joined.trees()[2].value, joined.nodes.value)
+    assert joined.slice(0, 0).trees() == []
 
 
 def test_a_forest_holds_copies_of_its_trees() -> None:

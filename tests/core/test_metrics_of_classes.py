@@ -38,7 +38,7 @@ def softmax_loss(rows: Any, y: Any) -> np.ndarray:
     return SoftmaxLoss().row_losses(float32(*rows), float32(*y))
 
 
-def assert_close(found: float, exact: mpmath.mpf, roundings: float) -> None:
+def assert_within(found: float, exact: mpmath.mpf, roundings: float) -> None:
     """Off by what ``exp`` and ``log1p`` and so many roundings may add up to."""
     limit = (2 * PORTABLE_MATH_ULPS + roundings / 2) * 2.0**-23
     assert abs(found - exact) <= mpmath.mpf(limit) * exact, (found, exact)
@@ -68,7 +68,7 @@ def test_logistic_losses_are_negative_log_likelihoods(x: float) -> None:
     x = float(np.float32(x))
     for y, found in enumerate(logistic_loss([x, x], [0, 1]).tolist()):
         with mpmath.workdps(60):
-            assert_close(found, mpmath.log1p(mpmath.exp(-x if y else x)), 1)
+            assert_within(found, mpmath.log1p(mpmath.exp(-x if y else x)), 1)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -80,7 +80,7 @@ def test_softmax_losses_are_negative_log_likelihoods(seed: int) -> None:
         (found,) = softmax_loss([row], [y]).tolist()
         with mpmath.workdps(60):
             exact = [mpmath.mpf(float(x)) for x in row]
-            assert_close(found, mpmath.log(sum(map(mpmath.exp, exact))) - exact[y], 5 + distance)
+            assert_within(found, mpmath.log(sum(map(mpmath.exp, exact))) - exact[y], 5 + distance)
 
 
 def test_two_classes_of_softmax_lose_what_logistic_does() -> None:

@@ -43,7 +43,7 @@ def softmax(rows: Any, y: Any, w: Any = None) -> tuple[np.ndarray, np.ndarray]:
     return Softmax(x.shape[1]).gradients(x, float32(*y), weights)
 
 
-def assert_close(found: float, exact: mpmath.mpf, roundings: int) -> None:
+def assert_within(found: float, exact: mpmath.mpf, roundings: int) -> None:
     """Off by what ``exp`` and so many roundings may add up to; they round what only grows."""
     limit = PORTABLE_MATH_ULPS + Fraction(roundings, 2)
     assert abs(found - exact) <= mpmath.mpf(float(limit * ULP)) * abs(exact), (found, exact)
@@ -112,8 +112,8 @@ def test_logistic_gradients_are_derivatives_of_the_loss(x: float, y: int) -> Non
 
     with mpmath.workdps(120):
         # 1 + t and a quotient; the Hessian divides once more
-        assert_close(float(g), mpmath.diff(loss, x, 1), 2)
-        assert_close(float(h), mpmath.diff(loss, x, 2), 4)
+        assert_within(float(g), mpmath.diff(loss, x, 1), 2)
+        assert_within(float(h), mpmath.diff(loss, x, 2), 4)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -134,9 +134,9 @@ def test_softmax_gradients_are_derivatives_of_the_loss(seed: int, n_classes: int
             # x - largest is off by half a unit of up to 2^6, and so is its exponential; K - 1 sums,
             # the difference from the total, the quotient
             distance = int(np.ceil(2 * np.abs(row - row.max()).max()))
-            assert_close(float(g[0, k]), mpmath.diff(loss, at, 1), n_classes + 2 + distance)
+            assert_within(float(g[0, k]), mpmath.diff(loss, at, 1), n_classes + 2 + distance)
             factor = 2 * mpmath.diff(loss, at, 2)
-            assert_close(float(h[0, k]), factor, 2 * n_classes + 5 + 2 * distance)
+            assert_within(float(h[0, k]), factor, 2 * n_classes + 5 + 2 * distance)
 
 
 # ------------------------------------------------------------------------------ the factor of two

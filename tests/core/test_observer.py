@@ -55,6 +55,12 @@ def test_a_context_begins_before_the_first_round() -> None:
     assert fresh.best_iteration is None
 
 
+def test_a_context_of_a_continued_run_begins_before_its_first_round() -> None:
+    fresh = TrainingContext(5, {}, {}, str, 7)
+    assert (fresh.round, fresh.first_round) == (6, 7)
+    assert TrainingContext(5, {}, {}, str).first_round == 0
+
+
 def test_predictions_are_read_only_when_asked_for() -> None:
     read: list[str] = []
     one = context(read_predictions=lambda name: read.append(name) or name)
@@ -92,6 +98,22 @@ def test_only_a_finished_round_can_be_kept(best: Any) -> None:
 def test_before_the_first_round_none_can_be_kept(best: int) -> None:
     with pytest.raises(InvalidParameterError, match="there is none yet"):
         context(-1).keep_best(best)
+
+
+@pytest.mark.parametrize(
+    ("best", "allowed"), [(3, True), (5, True), (2, False), (0, False), (6, False)]
+)
+def test_only_rounds_of_this_run_can_be_kept(best: int, allowed: bool) -> None:
+    one = context(5, first_round=3)
+    if allowed:
+        one.keep_best(best)
+        assert one.best_iteration == best
+    else:
+        with pytest.raises(InvalidParameterError, match="must be an integer from 3 to 5; found"):
+            one.keep_best(best)
+        assert one.best_iteration is None
+    with pytest.raises(InvalidParameterError, match="there is none yet"):
+        context(2, first_round=3).keep_best(2)
 
 
 @pytest.mark.parametrize("event", EVENTS)

@@ -23,6 +23,7 @@ from torchgbdt.core.probabilities import (
 
 NAN, INF = float("nan"), float("inf")
 LARGEST = float(np.finfo(np.float32).max)
+SMALLEST = 2.0**-126
 ULP = 2.0**-24  # of float32 just below 1
 FAINT = float(portable_math.exp(np.array([-86], np.float32))[0])
 """exp(-86), the smallest term there is."""
@@ -163,7 +164,7 @@ def test_probabilities_saturate_short_of_zero(x: float) -> None:
     assert_identical(logistic([x, -x]), np.array([[FAINT, 1], [1, FAINT]]))
     assert_identical(logistic([x], np.float32), float32([[FAINT, 1]]))
     assert_identical(softmax([[0, x], [-x, 0]]), np.array([[FAINT, 1]] * 2))
-    assert logistic([85.99])[0, 0] > FAINT > 2.0**-126
+    assert logistic([85.99])[0, 0] > FAINT > SMALLEST
 
 
 def test_a_float32_probability_below_the_smallest_normal_is_plus_zero() -> None:
