@@ -19,7 +19,7 @@ from torchgbdt.serialization import load_model, model_to_bytes
 
 FOLDER = Path(__file__).parent
 GOLDEN = sorted(file.parent.name for file in FOLDER.glob("*/model.safetensors"))
-NEWEST_FORMAT = ["squared_error_format_1"]
+NEWEST_FORMAT = ["logistic_format_1", "softmax_format_1", "squared_error_format_1"]
 
 
 def arrays(name: str) -> tuple[np.ndarray, ...]:
@@ -35,9 +35,23 @@ def test_there_are_golden_models() -> None:
 def test_predictions_are_the_expected_bits(name: str) -> None:
     model = tg.load(FOLDER / name / "model.safetensors")
     inputs, expected, expected_float32, leaves = arrays(name)
-    assert_identical(model.predict(inputs), expected)
-    assert_identical(model.predict(torch.from_numpy(inputs).float()).numpy(), expected_float32)
+    assert_identical(model.predict_raw(inputs), expected)
+    assert_identical(model.predict_raw(torch.from_numpy(inputs).float()).numpy(), expected_float32)
     assert_identical(model.predict_leaf(inputs), leaves)
+
+
+@pytest.mark.parametrize("name", [name for name in GOLDEN if "squared_error" not in name])
+def test_classes_and_probabilities_are_the_expected_bits(name: str) -> None:
+    model = tg.load(FOLDER / name / "model.safetensors")
+    inputs, *_ = arrays(name)
+    classes, wide, single = (
+        np.load(FOLDER / name / f"expected_{what}.npy")
+        for what in ("classes", "probabilities", "probabilities_float32")
+    )
+    assert model.predict(inputs).tolist() == classes.tolist()
+    assert set(classes.tolist()) == set(model.classes.tolist())
+    assert_identical(model.predict_proba(inputs), wide)
+    assert_identical(model.predict_proba(torch.from_numpy(inputs).float()).numpy(), single)
 
 
 @pytest.mark.parametrize("name", GOLDEN)
@@ -46,7 +60,8 @@ def test_the_oracle_predicts_the_expected_bits(name: str) -> None:
     inputs, expected, _, _ = arrays(name)
     sums = np.zeros((len(inputs), model.n_outputs), np.float32)
     OracleBackend().predict(model.forest, HostMatrix(inputs), sums)
-    assert_identical(raw_float64(model.baseline, sums, None)[:, 0], expected)
+    raw = raw_float64(model.baseline, sums, None)
+    assert_identical(raw[:, 0] if model.n_outputs == 1 else raw, expected)
 
 
 @pytest.mark.parametrize("name", GOLDEN)
