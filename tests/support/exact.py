@@ -49,7 +49,8 @@ def _assert_same_array(found: np.ndarray, expected: np.ndarray, where: str) -> N
         for name in expected.dtype.names:
             _assert_same_array(found[name], expected[name], f"{where}.{name}")
         return
-    differs = bits(found) != bits(expected)
+    is_text = expected.dtype.kind == "U"
+    differs = found != expected if is_text else bits(found) != bits(expected)
     if differs.any():
         at = tuple(int(i) for i in np.argwhere(differs)[0])
         raise AssertionError(
