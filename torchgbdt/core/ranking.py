@@ -66,10 +66,8 @@ def rank_rows(
         return RankedWeights(np.zeros(0, FIXED_DTYPE), np.zeros((0, 2), np.int64), finite=False)
     given = np.ones(raw.size) if weights is None else weights.astype(np.float64)
     integers = np.maximum(np.rint(np.ldexp(given, scale)).astype(np.int64), 1)
-    by_class = np.zeros((raw.size, 2), np.int64)
-    by_class[labels == 0, 0] = integers[labels == 0]
-    by_class[labels == 1, 1] = integers[labels == 1]
-    return _sorted(order_keys(raw), by_class)
+    by_class = [np.where(labels == label, integers, 0) for label in (0, 1)]
+    return _sorted(order_keys(raw), np.stack(by_class, axis=1))
 
 
 def order_keys(values: Float32Array) -> Int32Array:
@@ -100,7 +98,7 @@ def area_under_curve(weights: Int64Array) -> float:
     """
     first, second = weights[:, 0], weights[:, 1]
     below = np.cumsum(first) - first
-    total = sum(first.tolist()) * sum(second.tolist())
+    total = int(first.sum()) * int(second.sum())
     if total == 0:
         return float("nan")
     twice = 2 * _exact_dot(second, below) + _exact_dot(second, first)
@@ -127,7 +125,7 @@ def _sorted(keys: Int32Array, weights: AnyArray) -> RankedWeights:
     """Rows of equal keys added up, keys ascending."""
     if keys.size == 0:
         return RankedWeights(keys, weights, finite=True)
-    order = np.argsort(keys, kind="stable")
+    order = np.argsort(keys)  # of equal keys in any order: integers add up to the same
     keys = keys[order]
     starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
     return RankedWeights(keys[starts], np.add.reduceat(weights[order], starts), finite=True)
