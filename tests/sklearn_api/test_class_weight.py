@@ -44,10 +44,11 @@ def test_balanced_is_that_of_scikit_learn() -> None:
     assert fitted("balanced") == fitted(w=compute_sample_weight("balanced", Y)) != fitted()
 
 
-def test_balanced_counts_only_rows_that_count() -> None:
-    kept = W > 0
-    without = tg.GBDTClassifier(class_weight="balanced", **QUICK).fit(X[kept], Y[kept], W[kept])
-    assert fitted("balanced", w=W) == digest(without)
+@pytest.mark.parametrize("w", [W, W * (Y != 1)], ids=["rows", "a whole class"])
+def test_balanced_counts_only_rows_that_count(w: np.ndarray) -> None:
+    kept = w > 0
+    without = tg.GBDTClassifier(class_weight="balanced", **QUICK).fit(X[kept], Y[kept], w[kept])
+    assert fitted("balanced", w=w) == digest(without)
 
 
 def test_class_of_weight_zero_is_left_out() -> None:

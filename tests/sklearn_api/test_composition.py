@@ -59,7 +59,7 @@ def test_grid_search_in_two_processes() -> None:
     grid = {"max_depth": [1, 3], "learning_rate": [0.1, 0.5]}
     search = GridSearchCV(REGRESSOR, grid, cv=3, n_jobs=2).fit(X, Y)
     alone = GridSearchCV(REGRESSOR, grid, cv=3).fit(X, Y)
-    assert search.best_params_ == {"max_depth": 3, "learning_rate": 0.5}
+    assert search.best_params_ == alone.best_params_
     assert_identical(search.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"])
     assert digest(search.best_estimator_) == digest(alone.best_estimator_)
 

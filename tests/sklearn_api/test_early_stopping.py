@@ -144,6 +144,16 @@ def test_warm_start_holds_out_the_same_rows() -> None:
     assert warm.history_ == whole.history_
 
 
+def test_warm_start_goes_on_from_the_best_round() -> None:
+    stopped = stopping(warm_start=True).fit(X, Y, eval_set=[OTHER])
+    first, n_first = stopped.history_["valid_0"]["rmse"], stopped.n_iter_
+    assert len(first) == n_first + 3
+    stopped.fit(X, Y, eval_set=[OTHER])
+    # The rounds that were cut off are grown again, and give the same values.
+    assert stopped.history_["valid_0"]["rmse"][: len(first)] == first
+    assert stopped.best_iteration_ >= n_first
+
+
 @pytest.mark.parametrize("name", ["eval_sample_weight", "eval_base_margin"])
 def test_values_of_an_evaluation_set_that_is_not_there(name: str) -> None:
     with pytest.raises(InvalidDataError, match=f"{name} belongs to eval_set, which is None"):
