@@ -69,6 +69,16 @@ def test_weights_on_any_rank_count_on_every_rank(weighted_rank: int, expected: b
     assert run_ranks(2, work) == [expected] * 2
 
 
+def test_a_rank_without_rows_has_no_weight_of_one() -> None:
+    # The scale of auc would be another one than that of all rows on one rank.
+    def work(communicator: Communicator) -> float:
+        weights = np.full(2, 0.125) if communicator.rank else None
+        data = labelled(TrainingData(raw(2 * communicator.rank, weights=weights)), communicator)
+        return data.largest_weight(0, communicator)
+
+    assert run_ranks(2, work) == [0.125] * 2
+
+
 @pytest.mark.parametrize(
     ("weights", "expected"),
     [

@@ -149,8 +149,9 @@ class LabelledData:
 
     def largest_weight(self, index: int, communicator: Communicator) -> float:
         """The largest weight of a data set over all ranks; rows without weights have 1."""
-        weights = self.quantized.datasets[index].weights
-        largest = 1.0 if weights is None else float(weights.max(initial=0))
+        dataset = self.quantized.datasets[index]
+        weights = np.ones(min(dataset.n_rows, 1)) if dataset.weights is None else dataset.weights
+        largest = float(weights.max(initial=0))
         return float(communicator.max_float64(np.array([largest]))[0])
 
     def _check_columns(self, margins: Float32Array | None, index: int) -> None:
