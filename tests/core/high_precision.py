@@ -1,4 +1,4 @@
-"""Elementary functions of exact numbers, as fractions that are right to 2000 bits."""
+"""The logarithm of an exact number, as a fraction that is right to 2000 bits."""
 
 from fractions import Fraction
 
@@ -7,18 +7,9 @@ import mpmath
 BITS = 2000
 
 
-def exp(x: Fraction) -> Fraction:
-    with mpmath.workprec(BITS):
-        return _fraction(mpmath.exp(_mpf(x)))
-
-
 def log(x: Fraction) -> Fraction:
     with mpmath.workprec(BITS):
-        return _fraction(mpmath.log(_mpf(x)))
-
-
-def _mpf(x: Fraction) -> mpmath.mpf:
-    return mpmath.mpf(x.numerator) / x.denominator
+        return _fraction(mpmath.log(mpmath.mpf(x.numerator) / x.denominator))
 
 
 def _fraction(x: mpmath.mpf) -> Fraction:

@@ -75,6 +75,17 @@ def test_rows_of_weight_zero_are_dropped_and_the_others_numbered() -> None:
     assert data.bins.tolist() == [[0], [1], [2]]
 
 
+@pytest.mark.parametrize(
+    "y",
+    [np.array(["b", "a", "ccc"]), np.array([7, -1, 7], np.int16), np.array([True, False, True])],
+)
+def test_labels_of_any_kind_stay_with_their_rows(y: np.ndarray) -> None:
+    data = make(np.arange(3.0)[:, None], y, np.array([1, 0, 2], np.float32))
+    assert (data.labels.dtype, data.labels.tolist()) == (y.dtype, y[[0, 2]].tolist())
+    subset = data.subset(np.array([2, 2, 0]))
+    assert (subset.labels.dtype, subset.labels.tolist()) == (y.dtype, y[[2, 2, 0]].tolist())
+
+
 def test_data_without_labels_can_be_quantized() -> None:
     assert make(np.ones((2, 1))).labels is None
     assert make(np.ones((2, 1)), None, np.array([0, 1], np.float32)).n_rows == 1
