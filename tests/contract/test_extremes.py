@@ -79,7 +79,7 @@ def test_separable_data_for_two_thousand_rounds(
     in_order = np.sort(np.hstack((raw, -raw)) if objective == "logistic" else raw, axis=1)
     log_odds = in_order[:, -1] - in_order[:, -2]
     assert (log_odds > (166 if objective == "logistic" else 83)).all() and (log_odds < 172).all()
-    assert predicted_codes(model.link, raw).tolist() == rows.y.tolist()
+    assert predicted_codes(raw).tolist() == rows.y.tolist()
     p = probabilities(model.link, raw, np.float64)
     assert (p.max(axis=1) == 1).all() and (p > 0).all()
 

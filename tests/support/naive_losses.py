@@ -133,13 +133,8 @@ def row_loss(objective: str, metric: str, x: list[float], label: float) -> float
 
 
 def likeliest(objective: str, x: list[float]) -> int:
-    """The first of the classes whose probabilities, as float32 tells them apart, are largest."""
-    if objective == "logistic":
-        return int(x[0] > 0 and exp(-min(abs(x[0]), 86.0)) < 1)
-    if math.isinf(max(x)):
-        return x.index(max(x))
-    _, t, _ = _softmax_terms(x)
-    return t.index(max(t))
+    """The first class whose raw prediction is largest; the second of two needs one above 0."""
+    return int(x[0] > 0) if objective == "logistic" else x.index(max(x))
 
 
 def order_key(x: float) -> int:
