@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.backends import BackendUnderTest
+from support.exact import assert_identical
+from support.random_rows import classes_of
 from support.runs import Rows, Scenario, train
 from support.scenarios import scenario
 from support.tolerances import LOSS_RISE, OFFSET_ADDED, REPEATED_ROWS
@@ -15,11 +17,18 @@ from torchgbdt.core.raw_predictions import raw_float64
 
 def predictions(under_test: BackendUnderTest, one: Scenario, X: np.ndarray) -> np.ndarray:
     """float64(baseline) + float64(sum) of each row."""
+    return all_outputs(under_test, one, X)[1][:, 0]
+
+
+def all_outputs(
+    under_test: BackendUnderTest, one: Scenario, X: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The baseline, (n_outputs,), and raw predictions, (n_rows, n_outputs); float64."""
     backend = under_test.make()
     model = train(backend, one).model
-    sums = np.zeros((len(X), 1), np.float32)
+    sums = np.zeros((len(X), model.n_outputs), np.float32)
     backend.predict(model.forest, HostMatrix(X), sums)
-    return raw_float64(model.baseline, sums, None)[:, 0]
+    return model.baseline, raw_float64(model.baseline, sums, None)
 
 
 def spread(y: np.ndarray) -> float:
@@ -37,6 +46,26 @@ def test_integer_weights_are_repeated_rows(under_test: BackendUnderTest, reg_lam
     repeated = Scenario(Rows(np.repeat(X, weights, axis=0), np.repeat(y, weights)), settings)
     difference = predictions(under_test, weighted, X) - predictions(under_test, repeated, X)
     assert np.abs(difference).max() <= REPEATED_ROWS * spread(y)
+
+
+@pytest.mark.parametrize("reg_lambda", [0.0, 1.0])
+@pytest.mark.parametrize(("objective", "n_classes"), [("logistic", 2), ("softmax", 4)])
+def test_integer_weights_of_classes_are_repeated_rows(
+    under_test: BackendUnderTest, objective: str, n_classes: int, reg_lambda: float
+) -> None:
+    rng = np.random.default_rng(6)
+    X = rng.integers(0, 30, (150, 3)).astype(np.float64)
+    y = classes_of(X @ [0.1, -0.2, 0.05] + rng.normal(size=150), n_classes)
+    weights = rng.integers(1, 5, 150)
+    settings = {"min_samples_leaf": 1, "n_estimators": 10, "objective": objective}
+    settings["reg_lambda"] = reg_lambda
+    weighted = Scenario(Rows(X, y, weights.astype(np.float64)), settings)
+    repeated = Scenario(Rows(np.repeat(X, weights, axis=0), np.repeat(y, weights)), settings)
+    baseline, found = all_outputs(under_test, weighted, X)
+    expected_baseline, expected = all_outputs(under_test, repeated, X)
+    assert_identical(baseline, expected_baseline)  # sums of weights are exact
+    difference = np.abs(found - expected).max()
+    assert difference <= REPEATED_ROWS * np.abs(expected - baseline).max()
 
 
 @pytest.mark.parametrize("offset", [-3.0, 1e3, 1e6, 1e9])

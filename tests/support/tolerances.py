@@ -5,9 +5,10 @@ tests/architecture/test_tolerances.py keeps others from appearing elsewhere.
 """
 
 REPEATED_ROWS = 2.0**-21
-"""Relative to the largest |y - mean|, or |raw prediction - baseline| of classes. A row of weight 2 and two rows of weight 1 give the same
-sums of real numbers, but gradients are rounded on another scale (the largest weighted gradient is
-larger) and float32(w * g) rounds by 2^-25: ten rounds stay below 2^-25 * 10 < 2^-21."""
+"""Relative to the largest |y - mean|, for classes to the largest |raw prediction - baseline|. A row
+of weight 2 and two rows of weight 1 give the same sums of real numbers, but gradients are rounded
+on another scale (the largest weighted gradient is larger) and float32(w * g) rounds by 2^-25: ten
+rounds stay below 2^-25 * 10 < 2^-21."""
 
 OFFSET_ADDED = 2.0**-21
 """Relative to the largest |y - mean|. For offsets up to 1e9, float64(y + offset) and the fitted
@@ -21,9 +22,9 @@ the learning rate <= 1; but a prediction sum rounds by 2^-25 of itself, so a los
 that floor may wander by as much."""
 
 PORTABLE_MATH_ULPS = 0.9
-"""Units in the last place of float32. Over all float32 numbers exp errs by at most 0.899 of them, log and
-log1p by 0.888; see csrc/shared/portable_math.h. Only their distance from the real functions is a matter of
-tolerance: implementations are compared bit for bit."""
+"""Units in the last place of float32. Over all float32 numbers exp errs by at most 0.899 of them,
+log and log1p by 0.888; see csrc/shared/portable_math.h. Only their distance from the real functions
+is a matter of tolerance: implementations are compared bit for bit."""
 
 RANDOM_COUNT = 5
 """Standard deviations that a count of random draws may lie from its mean. The draws are fixed by
