@@ -50,25 +50,22 @@ void softmax_losses(const RowBlock& block, float* losses) {
     }
 }
 
-// The predicted class is the first of the likeliest ones: the last that a search backwards finds.
+// The predicted class is the first that has the largest prediction.
 void softmax_errors(const RowBlock& block, float* losses) {
     const float* labels = block.rows.labels + block.begin;
-    FloatBlock x, predicted, nan;
+    FloatBlock x, nan;
     SoftmaxBlock terms;
     find_largest(block, terms);
-    predicted.fill(0.0f);
     nan.fill(0.0f);
-    for (std::int64_t column = block.rows.n_columns - 1; column >= 0; --column) {
-        const auto code = static_cast<float>(column);
+    for (std::int64_t column = 0; column < block.rows.n_columns; ++column) {
         read_predictions(block, column, x);
         for (std::int64_t i = 0; i < block.count; ++i) {
-            const float t = softmax_term(x[i], terms.largest[i]);
-            predicted[i] = is_likeliest(t) ? code : predicted[i];
             nan[i] = x[i] == x[i] ? nan[i] : x[i];
         }
     }
     for (std::int64_t i = 0; i < block.count; ++i) {
-        losses[i] = predicted[i] == labels[i] ? nan[i] : 1.0f + nan[i];
+        const auto predicted = static_cast<float>(terms.column[i]);
+        losses[i] = predicted == labels[i] ? nan[i] : 1.0f + nan[i];
     }
 }
 

@@ -32,10 +32,9 @@ inline float logistic_loss(float x, float label) {
     return flush_subnormals(softened + (wrong_way > 0.0f ? wrong_way : 0.0f));
 }
 
-// 1 where the likelier class is not the label, else 0; a tie is class 0.
+// 1 where the likelier class is not the label, else 0; x = 0 is class 0.
 inline float logistic_error(float x, float label) {
-    const bool is_one = x > 0.0f && logistic_terms(x).t < 1.0f;
-    const float error = is_one == (label == 1.0f) ? 0.0f : 1.0f;
+    const float error = (x > 0.0f) == (label == 1.0f) ? 0.0f : 1.0f;
     return x == x ? error : x;
 }
 

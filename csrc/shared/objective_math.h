@@ -71,11 +71,6 @@ inline float softmax_term(float x, float largest) {
     return portable_exp(distance < -largest_exponent() ? -largest_exponent() : distance);
 }
 
-// Whether this is one of the likeliest classes, t = 1; also where x is infinite, and t is NaN.
-inline bool is_likeliest(float t) {
-    return !(t < 1.0f);
-}
-
 // g = p - [x is the label's], h = 2 p (1 - p); 1 - p is the sum of the other terms. 2 is the
 // smallest factor whose diagonal bounds the Hessian diag(p) - p p^T; see core/objectives.py.
 inline GradientAndHessian softmax_gradient(float x, float largest, float rest, bool is_label) {

@@ -117,14 +117,9 @@ struct PlainSoftmax {
         return plain_flush(others / (1.0f + rest));
     }
 
-    // The first of the largest terms; NaN counts as larger than any.
+    // The first that has the largest prediction; there is none if one of them is NaN.
     std::size_t predicted() const {
-        for (std::size_t k = 0; k < t.size(); ++k) {
-            if (std::isnan(t[k]) || t[k] == 1.0f) {
-                return k;
-            }
-        }
-        return t.size();
+        return static_cast<std::size_t>(std::find(x.begin(), x.end(), largest) - x.begin());
     }
 
     float largest;

@@ -54,7 +54,7 @@ float plain_class_loss(MetricKind metric, const ClassRows& rows, std::int64_t ro
         return plain_flush(softened + (beyond > 0.0f ? beyond : 0.0f));
     }
     if (metric == MetricKind::logistic_error) {
-        const float predicted = x > 0.0f && portable_exp(-std::fabs(x)) < 1.0f ? 1.0f : 0.0f;
+        const float predicted = x > 0.0f ? 1.0f : 0.0f;
         return std::isnan(x) ? x : predicted == label ? 0.0f : 1.0f;
     }
     const PlainSoftmax plain(rows, row);
@@ -115,16 +115,16 @@ TEST(tied_classes_are_predicted_as_the_first) {
     }
 }
 
-TEST(predictions_too_close_for_different_probabilities_are_tied) {
+TEST(predictions_decide_where_probabilities_are_too_close) {
     const float close = 1e-9f;  // exp(-1e-9) is 1 in float32
     const std::vector<float> two{0.0f, close}, baseline(4, 0.0f), zero{0.0f};
     float loss;
     compute_losses(MetricKind::softmax_error,
                    {two.data(), zero.data(), nullptr, 1, 2, baseline.data()}, &loss, 1);
-    CHECK_EQUAL(loss, 0.0f);
+    CHECK_EQUAL(loss, 1.0f);
     compute_losses(MetricKind::logistic_error,
                    {&close, zero.data(), nullptr, 1, 1, baseline.data()}, &loss, 1);
-    CHECK_EQUAL(loss, 0.0f);
+    CHECK_EQUAL(loss, 1.0f);
 }
 
 TEST(an_infinite_loss_is_reported) {

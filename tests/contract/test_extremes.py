@@ -139,7 +139,7 @@ def test_extreme_data(
 def test_the_only_row_of_a_class_is_learned(under_test: BackendUnderTest, objective: str) -> None:
     one = extreme(objective, "one row of a class").changed(min_samples_leaf=1, max_depth=4)
     found = train(under_test.make(), one)
-    codes = predicted_codes(found.model.link, raw_of(found, one.train))
+    codes = predicted_codes(raw_of(found, one.train))
     assert codes[17] == one.train.y[17]
     losses = found.history["train"]["logloss"]
     assert losses[-1] < 0.5 * losses[0]

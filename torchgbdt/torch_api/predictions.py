@@ -34,8 +34,7 @@ class SummedRows:
 
 def raw_predictions(model: Model, rows: SummedRows) -> Any:
     """Baseline plus margins plus sums; (n_rows,) for one output, else (n_rows, n_outputs)."""
-    raw_of = raw_float64 if rows.features.is_float64 else raw_float32
-    raw: AnyArray = raw_of(model.baseline, rows.sums, rows.margins)
+    raw = _raw(model, rows)
     return rows.features.like_input(raw[:, 0] if model.n_outputs == 1 else raw)
 
 
@@ -46,18 +45,25 @@ def means_or_classes(model: Model, rows: SummedRows) -> Any:
     """
     if model.classes is None:
         return raw_predictions(model, rows)
-    labels = model.classes[predicted_codes(model.link, _raw_float32(model, rows))]
-    if labels.dtype.kind == "f" and not rows.features.is_float64:
-        labels = labels.astype(np.float32)  # MPS has no float64
+    labels = _labels(model.classes, rows.features.is_float64)[predicted_codes(_raw(model, rows))]
     return labels if labels.dtype.kind == "U" else rows.features.like_input(labels)
 
 
 def class_probabilities(model: Model, rows: SummedRows) -> Any:
     """Probabilities of all classes, (n_rows, n_classes)."""
     dtype = np.float64 if rows.features.is_float64 else np.float32
-    raw = _raw_float32(model, rows)
+    raw = raw_float32(model.baseline, rows.sums, rows.margins)
     return rows.features.like_input(probabilities(model.link, raw, dtype))
 
 
-def _raw_float32(model: Model, rows: SummedRows) -> Float32Array:
-    return raw_float32(model.baseline, rows.sums, rows.margins)
+def _raw(model: Model, rows: SummedRows) -> AnyArray:
+    raw_of = raw_float64 if rows.features.is_float64 else raw_float32
+    return raw_of(model.baseline, rows.sums, rows.margins)
+
+
+def _labels(classes: AnyArray, is_float64: bool) -> AnyArray:
+    """The classes; floats as float32 for a float32 X, as MPS has no other, where that is exact."""
+    if classes.dtype.kind != "f" or is_float64:
+        return classes
+    single = classes.astype(np.float32)
+    return single if np.array_equal(single, classes) else classes
