@@ -5,6 +5,7 @@ a Dataset      --a value of each bin--> the same; its thresholds must be the mod
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -25,6 +26,20 @@ class BinRepresentatives:
 
     dataset: Dataset
 
+    @cached_property
+    def _tables(self) -> list[Float64Array]:
+        """Of each feature the value of every code, float64, (n_value_bins + 1,)."""
+        thresholds = self.dataset.thresholds
+        return [
+            np.array(
+                [
+                    *(thresholds.upper_bound(feature, code) for code in range(n_value_bins)),
+                    np.nan,
+                ]
+            )
+            for feature, n_value_bins in enumerate(thresholds.n_value_bins.tolist())
+        ]
+
     @property
     def n_rows(self) -> int:
         """Rows that count."""
@@ -37,22 +52,15 @@ class BinRepresentatives:
 
     def column(self, feature: int, start: int, stop: int) -> Float64Array:
         """Rows start..stop of one feature as float64."""
-        return self._values(feature)[self.dataset.bins[start:stop, feature]]
+        return self._tables[feature][self.dataset.bins[start:stop, feature]]
 
     def sample(self, rows: AnyArray, features: slice) -> Float64Array:
         """Chosen rows of a few features as float64, (n_chosen, n_features)."""
         columns = range(*features.indices(self.n_features))
         block = np.empty((rows.size, len(columns)))
         for position, feature in enumerate(columns):
-            block[:, position] = self._values(feature)[self.dataset.bins[rows, feature]]
+            block[:, position] = self._tables[feature][self.dataset.bins[rows, feature]]
         return block
-
-    def _values(self, feature: int) -> Float64Array:
-        """float64, (n_value_bins + 1,); by code."""
-        thresholds = self.dataset.thresholds
-        n_value_bins = int(thresholds.n_value_bins[feature])
-        upper = [thresholds.upper_bound(feature, code) for code in range(n_value_bins)]
-        return np.array([*upper, np.nan])
 
 
 def start_sums(
