@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV, check_cv, cross_val_predict, c
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 from sklearn_api.small_tables import QUICK, classification, digest, regression, weights
 from support.exact import assert_identical
 
@@ -33,6 +34,7 @@ def test_kinds() -> None:
     assert is_regressor(REGRESSOR)
     assert not is_classifier(REGRESSOR)
     assert is_classifier(CLASSIFIER)
+    assert get_tags(REGRESSOR).input_tags.allow_nan
 
 
 @pytest.mark.parametrize(("estimator", "y"), BOTH)

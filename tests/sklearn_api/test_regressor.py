@@ -33,9 +33,13 @@ def test_fitted_attributes() -> None:
     assert not hasattr(FITTED, "feature_names_in_")
 
 
-@pytest.mark.parametrize(
-    "name", ["n_iter_", "best_iteration_", "feature_importances_", "n_features_in_", "history_"]
-)
+@pytest.mark.parametrize("name", ["n_iter_", "best_iteration_", "feature_importances_"])
+def test_properties_need_a_fit(name: str) -> None:
+    with pytest.raises(NotFittedError, match="GBDTRegressor instance is not fitted yet"):
+        getattr(tg.GBDTRegressor(), name)
+
+
+@pytest.mark.parametrize("name", ["model_", "history_", "n_features_in_"])
 def test_attributes_are_missing_before_fit(name: str) -> None:
     assert not hasattr(tg.GBDTRegressor(), name)
 
@@ -104,6 +108,23 @@ def test_tensors_in_tensors_out() -> None:
     assert (predicted.dtype, predicted.shape, predicted.device) == (Yt.dtype, Yt.shape, Xt.device)
     assert all(isinstance(stage, torch.Tensor) for stage in estimator.staged_predict(Xt))
     assert estimator.score(Xt, Yt, Wt) == r2_score(Y, predicted, sample_weight=W)
+
+
+def test_score_is_computed_from_arrays_wherever_tensors_lie(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kinds = []
+
+    def spy(*values: object, sample_weight: object) -> float:
+        kinds.extend(type(one) for one in (*values, sample_weight))
+        return 0.0
+
+    for module, metric in (("regressor", "r2_score"), ("classifier", "accuracy_score")):
+        monkeypatch.setattr(f"torchgbdt.sklearn_api.{module}.{metric}", spy)
+    Xt, Wt = torch.from_numpy(X), torch.from_numpy(W)
+    for kind in (tg.GBDTRegressor, tg.GBDTClassifier):
+        kind(**QUICK).fit(Xt, Xt[:, 0] > 0).score(Xt, Xt[:, 0] > 0, Wt)
+    assert kinds == [np.ndarray] * 6
 
 
 def test_column_of_targets() -> None:
