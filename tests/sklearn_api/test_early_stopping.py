@@ -149,8 +149,10 @@ def test_warm_start_goes_on_from_the_best_round() -> None:
     first, n_first = stopped.history_["valid_0"]["rmse"], stopped.n_iter_
     assert len(first) == n_first + 3
     stopped.fit(X, Y, eval_set=[OTHER])
+    second = stopped.history_["valid_0"]["rmse"]
     # The rounds that were cut off are grown again, and give the same values.
-    assert stopped.history_["valid_0"]["rmse"][: len(first)] == first
+    assert second[: len(first)] == first
+    assert len(second) == stopped.n_iter_ + 3
     assert stopped.best_iteration_ >= n_first
 
 
