@@ -27,7 +27,7 @@ BUILD_CPP_TESTS = $(WITH_TOOLS) $(BIN)/cmake -S . -B $(1) -G Ninja $(2) -DTORCHG
 # One recipe at a time, also with -j: two pip installs into one .venv would spoil each other.
 .NOTPARALLEL:
 
-.PHONY: help demo test lint format types contracts test-cpp test-python sanitize clean
+.PHONY: help demo test lint format types contracts test-cpp test-python sanitize exhaustive clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
@@ -67,6 +67,12 @@ sanitize: $(VENV)/stamp-dev ## C++ tests under ASan and UBSan, then under TSan
 	$(call CTEST,build/cpp-asan)
 	$(call BUILD_CPP_TESTS,build/cpp-tsan,-DCMAKE_BUILD_TYPE=RelWithDebInfo -DTORCHGBDT_SANITIZERS=thread)
 	$(call CTEST,build/cpp-tsan)
+
+exhaustive: $(VENV)/stamp-dev $(VENV)/stamp-native ## all float32 numbers through exp, log, log1p: 20 minutes
+	@mkdir -p build
+	$(call BUILD_CPP_TESTS,build/cpp-tests,)
+	build/cpp-tests/test_portable_math --all
+	$(BIN)/python -m pytest --exhaustive tests/native/test_portable_math.py
 
 clean: ## remove .venv, builds and caches
 	rm -rf $(VENV) build demo/out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -9,7 +9,7 @@ from support.backends import BackendUnderTest
 from support.exact import assert_identical
 from support.lockstep import in_lockstep
 from support.ranks import train_in_ranks
-from support.runs import Outcome, Rows, Scenario, make_session, settings_of, train, training_data
+from support.runs import Outcome, Rows, Scenario, make_session, train, training_data
 from support.scenarios import scenario
 
 from torchgbdt.core.backend import ComputeBackend
@@ -18,6 +18,7 @@ from torchgbdt.core.errors import InvalidDataError
 from torchgbdt.core.model import Model
 from torchgbdt.core.observer import TrainingContext
 from torchgbdt.core.run_data import TrainingData
+from torchgbdt.core.settings import BinningSettings
 
 KINDS = [
     "fractional weights", "zero weights", "missing values", "margins", "given baseline", "gamma",
@@ -119,10 +120,14 @@ def test_on_several_ranks(under_test: BackendUnderTest, name: str) -> None:
 
 def binned(one: Scenario, backend: ComputeBackend) -> TrainingData:
     """The scenario's data, its rows as Datasets."""
-    settings = settings_of(replace(one, init_model=None))
-    data = replace(training_data(one), init_model=None).check(settings)
-    datasets = data.quantize(settings, backend, SINGLE_RANK).datasets
-    return replace(training_data(one), train=datasets[0], valids=datasets[1:])
+    data = training_data(one)
+    settings = BinningSettings(one.settings.get("max_bins", 256))
+    train = data.train.check().quantize(settings, backend, SINGLE_RANK)
+    valids = [
+        valid.check().quantize(settings, backend, SINGLE_RANK, train.thresholds)
+        for valid in data.valids
+    ]
+    return replace(data, train=train, valids=valids)
 
 
 def train_binned(under_test: BackendUnderTest, one: Scenario) -> Outcome:

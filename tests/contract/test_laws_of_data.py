@@ -8,7 +8,7 @@ from support.backends import BackendUnderTest
 from support.exact import assert_identical
 from support.matrices import DTYPES, layouts, matrix_of
 from support.random_rows import smooth
-from support.runs import Rows, Scenario, make_session, settings_of, train, training_data
+from support.runs import Rows, Scenario, make_session, train, training_data
 from support.scenarios import SCENARIOS, scenario
 
 from torchgbdt.core.communicator import SINGLE_RANK
@@ -147,9 +147,9 @@ def test_training_again_on_the_same_backend(under_test: BackendUnderTest, name: 
 
 def binned(under_test: BackendUnderTest, one: Scenario) -> Dataset:
     """The training data as a Dataset that is binned before the session begins."""
-    data = training_data(one).check(settings_of(one))
+    data = training_data(one).train.check()
     settings = BinningSettings(one.settings.get("max_bins", 256))
-    return data.train.quantize(settings, under_test.make(), SINGLE_RANK)
+    return data.quantize(settings, under_test.make(), SINGLE_RANK)
 
 
 def digest_of(under_test: BackendUnderTest, data: Dataset, one: Scenario) -> str:

@@ -8,8 +8,7 @@ from torchgbdt.backends.oracle import OracleBackend
 from torchgbdt.core.communicator import SINGLE_RANK, Communicator
 from torchgbdt.core.dataset import Dataset
 from torchgbdt.core.feature_source import HostMatrix
-from torchgbdt.core.objectives import find_objective
-from torchgbdt.core.quantized_data import LabelledData, QuantizedData
+from torchgbdt.core.quantized_data import QuantizedData
 from torchgbdt.core.run_data import RawData, TrainingData
 from torchgbdt.core.settings import BinningSettings, TrainerSettings
 
@@ -43,15 +42,4 @@ def quantized(
     data: TrainingData, communicator: Communicator = SINGLE_RANK, **settings: Any
 ) -> QuantizedData:
     checked = TrainerSettings(**{"max_bins": 10, **settings})
-    is_share = communicator.size > 1
-    return data.check(checked, is_share=is_share).quantize(checked, OracleBackend(), communicator)
-
-
-def labelled(
-    data: TrainingData,
-    communicator: Communicator = SINGLE_RANK,
-    objective: str = "squared_error",
-    classes: Any = None,
-) -> LabelledData:
-    found = quantized(data, communicator, objective=objective)
-    return found.label(find_objective(objective), classes, communicator)
+    return data.check(checked, communicator).quantize(checked, OracleBackend(), communicator)

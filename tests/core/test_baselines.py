@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from core.high_precision import log
-from core.small_runs import labelled, labels, quantized, raw
+from core.small_runs import labels, quantized, raw
 from hypothesis import given
 from hypothesis import strategies as st
 from support.exact import assert_identical
@@ -25,7 +25,7 @@ weights = st.floats(2.0**-126, LARGEST, width=32)
 def baseline(
     data: TrainingData, given: float | None = None, objective: str = "squared_error"
 ) -> list[float]:
-    fitted = labelled(data, objective=objective).fit_baseline(given, SINGLE_RANK)
+    fitted = quantized(data, objective=objective).fit_baseline(given, SINGLE_RANK)
     assert fitted.dtype == np.float64
     return fitted.tolist()
 
@@ -66,7 +66,7 @@ def test_baseline_of_ranks_is_that_of_all_rows_bit_for_bit(weighted: bool) -> No
         own = y[rows]
         part = raw(own.size, y=own, weights=None if weights is None else weights[rows])
         data = TrainingData(part)
-        fitted = labelled(data, communicator).fit_baseline(None, communicator)
+        fitted = quantized(data, communicator).fit_baseline(None, communicator)
         return fitted, total_weights(quantized(data, communicator), communicator)
 
     exact = [Fraction(1)] * 9 if weights is None else [Fraction(float(w)) for w in weights]
@@ -125,7 +125,7 @@ def test_baseline_of_ranks_is_that_of_all_classes_bit_for_bit(
 
     def work(communicator: Communicator) -> np.ndarray:
         one = TrainingData(labels(y[communicator.rank], w[communicator.rank]))
-        return labelled(one, communicator, objective).fit_baseline(None, communicator)
+        return quantized(one, communicator, objective=objective).fit_baseline(None, communicator)
 
     everything = labels(np.concatenate(y), np.concatenate(w) if weighted else None)
     expected = baseline(TrainingData(everything), None, objective)
@@ -136,7 +136,7 @@ def test_baseline_of_ranks_is_that_of_all_classes_bit_for_bit(
 
 
 def variance(y: list[float], weights: Any = None) -> Fraction:
-    return labelled(TrainingData(raw(2), [labels(y, weights)])).label_variance(1, SINGLE_RANK)
+    return quantized(TrainingData(raw(2), [labels(y, weights)])).label_variance(1, SINGLE_RANK)
 
 
 def test_label_variance_by_hand() -> None:
@@ -182,7 +182,7 @@ def test_label_variance_is_that_of_all_ranks() -> None:
 
     def work(communicator: Communicator) -> Fraction:
         one = labels(parts[communicator.rank])
-        return labelled(TrainingData(one), communicator).label_variance(0, communicator)
+        return quantized(TrainingData(one), communicator).label_variance(0, communicator)
 
     assert run_ranks(3, work) == [Fraction(5, 4)] * 3
 

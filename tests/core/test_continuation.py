@@ -16,10 +16,11 @@ from support.strategies import matrices
 from torchgbdt.backends.oracle import OracleBackend
 from torchgbdt.core.continuation import BinRepresentatives, check_continues, start_sums
 from torchgbdt.core.dataset import Dataset
-from torchgbdt.core.errors import InvalidDataError
+from torchgbdt.core.errors import InvalidDataError, InvalidParameterError
 from torchgbdt.core.feature_source import HostMatrix
 from torchgbdt.core.model import Model
 from torchgbdt.core.run_data import RawData
+from torchgbdt.core.settings import TrainerSettings
 from torchgbdt.core.tree import Forest
 
 NAN, INF = float("nan"), float("inf")
@@ -127,7 +128,7 @@ def test_a_rank_without_rows_has_no_sums() -> None:
 
 
 def refusal(work: Any, *arguments: Any) -> str:
-    with pytest.raises(InvalidDataError) as caught:
+    with pytest.raises((InvalidDataError, InvalidParameterError)) as caught:
         work(*arguments)
     return str(caught.value)
 
@@ -166,23 +167,27 @@ def test_zeros_of_either_sign_are_one_cut() -> None:
 def test_a_run_goes_on_with_the_same_objective_and_features() -> None:
     named = model(feature_names=("a", "b"))
     for one, names in ((model(), None), (model(), ("a", "b")), (named, None), (named, ("a", "b"))):
-        check_continues(one, "squared_error", 2, names)
+        check_continues(one, TrainerSettings(), 2, names)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (
-            ("logistic", 2, None),
+            (TrainerSettings(objective="logistic"), 2, None),
             "init_model was trained with objective='squared_error'; found objective='logistic'. "
             "Use the same one.",
         ),
         (
-            ("squared_error", 3, None),
+            (TrainerSettings(baseline=0.5), 2, None),
+            "baseline=0.5 cannot be set with init_model, whose baseline is kept. Leave it out.",
+        ),
+        (
+            (TrainerSettings(), 3, None),
             "init_model has 2 features; X has 3 columns. Pass the same columns in the same order.",
         ),
         (
-            ("squared_error", 2, ("b", "a")),
+            (TrainerSettings(), 2, ("b", "a")),
             "init_model has the features ['a', 'b']; X has ['b', 'a']. Pass the same columns in "
             "the same order.",
         ),

@@ -47,7 +47,6 @@ def test_find_objective_knows_squared_error() -> None:
     assert objective.constant_hessian
     assert objective.centers_labels
     assert not objective.takes_classes
-    assert not objective.has_one_output_per_class
 
 
 @pytest.mark.parametrize(
@@ -63,7 +62,6 @@ def test_find_objective_knows_those_of_classes(
     assert objective.kind == ["squared_error", "logistic", "softmax"].index(name)
     assert objective.default_metric == "logloss"
     assert (objective.n_outputs, objective.trees_per_round) == (n_outputs, n_outputs)
-    assert objective.has_one_output_per_class == (name == "softmax")
     assert objective.takes_classes
     assert not objective.constant_hessian
     assert not objective.centers_labels

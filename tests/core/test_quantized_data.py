@@ -5,17 +5,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from core.small_runs import binned, labelled, labels, quantized, raw
+from core.hand_made import leaf, model
+from core.small_runs import binned, labels, quantized, raw
 from support.exact import assert_identical
 from support.ranks import run_ranks
 
 from torchgbdt.core.communicator import SINGLE_RANK, Communicator
 from torchgbdt.core.errors import InvalidDataError
 from torchgbdt.core.objectives import Logistic, Softmax, SquaredError
-from torchgbdt.core.quantized_data import total_weight, total_weights
+from torchgbdt.core.quantized_data import QuantizedData, total_weight, total_weights
 from torchgbdt.core.run_data import TrainingData
+from torchgbdt.core.tree import Forest
 
 LARGEST = float(np.finfo(np.float32).max)
+
+
+def targets_of(data: QuantizedData) -> list[np.ndarray]:
+    return [dataset.labels for dataset in data.datasets]
 
 
 # -------------------------------------------------------------------------------------- weights
@@ -73,7 +79,7 @@ def test_a_rank_without_rows_has_no_weight_of_one() -> None:
     # The scale of auc would be another one than that of all rows on one rank.
     def work(communicator: Communicator) -> float:
         weights = np.full(2, 0.125) if communicator.rank else None
-        data = labelled(TrainingData(raw(2 * communicator.rank, weights=weights)), communicator)
+        data = quantized(TrainingData(raw(2 * communicator.rank, weights=weights)), communicator)
         return data.largest_weight(0, communicator)
 
     assert run_ranks(2, work) == [0.125] * 2
@@ -92,7 +98,7 @@ def test_a_rank_without_rows_has_no_weight_of_one() -> None:
 def test_the_largest_weight_is_that_of_all_ranks(weights: list[Any], expected: float) -> None:
     def work(communicator: Communicator) -> tuple[float, float]:
         data = TrainingData(raw(2), [raw(2, weights=weights[communicator.rank])])
-        found = labelled(data, communicator)
+        found = quantized(data, communicator)
         return found.largest_weight(0, communicator), found.largest_weight(1, communicator)
 
     assert run_ranks(2, work) == [(1.0, expected)] * 2
@@ -102,28 +108,28 @@ def test_the_largest_weight_is_that_of_all_ranks(weights: list[Any], expected: f
 
 
 def test_targets_of_a_regression_are_the_labels() -> None:
-    found = labelled(TrainingData(raw(3, y=[1, 2, 4]), [raw(2)]))
+    found = quantized(TrainingData(raw(3, y=[1, 2, 4]), [raw(2)]))
     assert isinstance(found.objective, SquaredError)
     assert found.classes is None
-    assert_identical(found.targets, [np.array([1.0, 2, 4]), np.array([0.0, 1])])
+    assert_identical(targets_of(found), [np.array([1.0, 2, 4]), np.array([0.0, 1])])
 
 
 def test_classes_become_codes_in_every_data_set() -> None:
     data = TrainingData(labels(["b", "c", "a", "b"]), [labels(["c", "c", "a"])])
-    found = labelled(data, objective="softmax")
+    found = quantized(data, objective="softmax")
     assert found.classes.tolist() == ["a", "b", "c"]
     assert_identical(
-        found.targets, [np.array([1, 2, 0, 1], np.int32), np.array([2, 2, 0], np.int32)]
+        targets_of(found), [np.array([1, 2, 0, 1], np.int32), np.array([2, 2, 0], np.int32)]
     )
     assert isinstance(found.objective, Softmax)
     assert (found.objective.n_outputs, found.objective.trees_per_round) == (3, 3)
 
 
 def test_classes_come_from_the_rows_that_count() -> None:
-    found = labelled(TrainingData(labels([5, 1, 9], np.array([1, 1, 0]))), objective="logistic")
+    found = quantized(TrainingData(labels([5, 1, 9], np.array([1, 1, 0]))), objective="logistic")
     assert found.classes.tolist() == [1, 5]
     assert isinstance(found.objective, Logistic)
-    assert found.targets[0].tolist() == [1, 0]
+    assert targets_of(found)[0].tolist() == [1, 0]
 
 
 def test_an_unknown_label_of_an_eval_set_is_named_by_its_input_row() -> None:
@@ -132,28 +138,31 @@ def test_an_unknown_label_of_an_eval_set_is_named_by_its_input_row() -> None:
     for one in (valid, binned(valid)):
         data = TrainingData(labels([9, 1, 5], weights), [labels([1]), one])
         with pytest.raises(InvalidDataError, match=r"^eval_set\[1\] y has the label 9 in row 2,"):
-            labelled(data, objective="logistic")
+            quantized(data, objective="logistic")
 
 
 def test_a_label_that_does_not_count_may_be_unknown() -> None:
     valid = labels([9, 1], np.array([0, 1]))
-    found = labelled(TrainingData(labels([1, 5]), [valid]), objective="logistic")
-    assert found.targets[1].tolist() == [0]
+    found = quantized(TrainingData(labels([1, 5]), [valid]), objective="logistic")
+    assert targets_of(found)[1].tolist() == [0]
 
 
 def test_classes_of_a_continued_model_are_taken_even_if_the_labels_lack_one() -> None:
+    forest = Forest.from_trees([leaf(1)] * 3, 1)
+    frame = {"objective": "softmax", "link": "softmax", "baseline": np.zeros(3)}
     classes = np.array([1, 5, 7])
-    found = labelled(TrainingData(labels([7, 5])), objective="softmax", classes=classes)
+    earlier = model(forest=forest, trees_per_round=3, classes=classes, n_features=2, **frame)
+    found = quantized(TrainingData(labels([7, 5]), init_model=earlier), objective="softmax")
     assert found.classes is classes
-    assert found.targets[0].tolist() == [2, 1]
+    assert targets_of(found)[0].tolist() == [2, 1]
     assert found.objective.n_outputs == 3
     with pytest.raises(InvalidDataError, match=r"^y has the label 6 in row 1,"):
-        labelled(TrainingData(labels([7, 6])), objective="softmax", classes=classes)
+        quantized(TrainingData(labels([7, 6]), init_model=earlier), objective="softmax")
 
 
 def test_logistic_takes_two_classes() -> None:
     with pytest.raises(InvalidDataError) as caught:
-        labelled(TrainingData(labels([0, 1, 2])), objective="logistic")
+        quantized(TrainingData(labels([0, 1, 2])), objective="logistic")
     assert str(caught.value) == (
         "y has 3 classes; objective='logistic' takes two. Use objective='softmax'."
     )
@@ -163,20 +172,20 @@ def test_logistic_takes_two_classes() -> None:
 
 
 def test_rows_are_centred_on_the_baseline() -> None:
-    data = labelled(TrainingData(raw(4, weights=np.array([1, 0, 1, 2])), [raw(2)]))
+    data = quantized(TrainingData(raw(4, weights=np.array([1, 0, 1, 2])), [raw(2)]))
     train, valid = data.run_rows(np.array([0.5]), SINGLE_RANK)
     assert_identical(train.labels, np.array([-0.5, 1.5, 2.5], np.float32))
     assert_identical(train.weights, np.array([1, 1, 2], np.float32))
     assert_identical(valid.labels, np.array([-0.5, 0.5], np.float32))
     assert valid.weights is None
-    assert train.bins is data.quantized.train.bins
+    assert train.bins is data.train.bins
     assert train.margins is valid.margins is None
     assert train.start is valid.start is None
     assert (train.n_rows, train.total_rows, valid.total_rows) == (3, 3, 2)
 
 
 def test_margins_are_subtracted_from_the_labels() -> None:
-    data = labelled(TrainingData(raw(3), [raw(2)], np.array([1, 2, 4]), [np.array([10, 20])]))
+    data = quantized(TrainingData(raw(3), [raw(2)], np.array([1, 2, 4]), [np.array([10, 20])]))
     train, valid = data.run_rows(np.array([0.0]), SINGLE_RANK)
     assert_identical(train.labels, np.array([-1, -1, -2], np.float32))
     assert_identical(valid.labels, np.array([-10, -19], np.float32))
@@ -186,7 +195,7 @@ def test_margins_are_subtracted_from_the_labels() -> None:
 def test_margins_of_classes_are_handed_on_and_the_labels_are_codes() -> None:
     own, other = np.arange(6).reshape(3, 2), np.arange(2).reshape(1, 2)
     data = TrainingData(labels([7, 3, 7]), [labels([7])], own, [other])
-    train, valid = labelled(data, objective="softmax").run_rows(np.zeros(2), SINGLE_RANK)
+    train, valid = quantized(data, objective="softmax").run_rows(np.zeros(2), SINGLE_RANK)
     assert_identical(train.labels, np.array([1, 0, 1], np.float32))
     assert_identical(train.margins, own.astype(np.float32))
     assert_identical(valid.labels, np.array([1], np.float32))
@@ -196,18 +205,17 @@ def test_margins_of_classes_are_handed_on_and_the_labels_are_codes() -> None:
 @pytest.mark.parametrize("columns", [0, 1, 2, 4])
 def test_margins_with_another_number_of_columns_than_classes_are_refused(columns: int) -> None:
     own, other = np.ones((3, columns)), np.ones((3, 3))
-    tail = f"has {columns} columns; there are 3 raw predictions, one per class. Pass one margin"
+    tail = f"has shape (3, {columns}); X has 3 rows, so (3, 3) is expected: one margin per raw"
     sets = labels([0, 1, 2]), [labels([0, 1, 2])]
     for margins, name in (((own, [other]), "base_margin"), ((other, [own]), "eval_base_margin[0]")):
-        data = labelled(TrainingData(*sets, *margins), objective="softmax")
         with pytest.raises(InvalidDataError) as caught:
-            data.run_rows(np.zeros(3), SINGLE_RANK)
+            quantized(TrainingData(*sets, *margins), objective="softmax")
         assert str(caught.value).startswith(f"{name} {tail}")
 
 
 def test_total_rows_are_those_of_all_ranks() -> None:
     def work(communicator: Communicator) -> list[tuple[int, int]]:
-        data = labelled(TrainingData(raw(4 - communicator.rank), [raw(1)]), communicator)
+        data = quantized(TrainingData(raw(4 - communicator.rank), [raw(1)]), communicator)
         rows = data.run_rows(np.zeros(1), communicator)
         return [(one.n_rows, one.total_rows) for one in rows]
 
@@ -215,7 +223,7 @@ def test_total_rows_are_those_of_all_ranks() -> None:
 
 
 def test_a_label_too_far_from_the_baseline_is_refused() -> None:
-    data = labelled(TrainingData(raw(3, y=[0, LARGEST, 1])))
+    data = quantized(TrainingData(raw(3, y=[0, LARGEST, 1])))
     with pytest.raises(InvalidDataError, match="exceeds float32 in row 1"):
         data.run_rows(np.array([-LARGEST]), SINGLE_RANK)
 
@@ -228,7 +236,7 @@ def test_a_label_too_far_from_the_baseline_is_named_by_its_input_row(index: int,
     far = raw(3, y=[0, 0, 3e38], weights=np.array([0.0, 1, 1]))
     sets = [raw(3), raw(3)]
     sets[index] = far
-    data = labelled(TrainingData(sets[0], [sets[1]]))
+    data = quantized(TrainingData(sets[0], [sets[1]]))
     with pytest.raises(InvalidDataError) as caught:
         data.run_rows(np.array([-1e38]), SINGLE_RANK)
     assert str(caught.value) == (

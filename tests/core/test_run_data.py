@@ -30,7 +30,7 @@ def refusal(data: TrainingData, settings: TrainerSettings = SETTINGS) -> str:
 def test_labels_and_weights_are_checked_and_flushed() -> None:
     # The second row weighs nothing once its weight is flushed, so its label is not looked at.
     given = raw(3, y=[1e-300, np.nan, 2], weights=np.array([1, 1e-300, 2]))
-    checked = TrainingData(given).check(SETTINGS).train
+    checked = TrainingData(given).check(SETTINGS).sets[0]
     assert_identical(checked.labels, np.array([0.0, 0, 2]))
     assert_identical(checked.weights, np.array([1, 0, 2], np.float32))
     assert raw().check().weights is None
@@ -152,7 +152,7 @@ def test_fractions_are_no_classes_where_they_count(name: str) -> None:
         ("logistic", (4, 1), True),
         ("logistic", (4, 2), False),
         ("softmax", (4, 2), True),
-        ("softmax", (4, 3), True),  # the number of classes is not known yet
+        ("softmax", (4, 3), False),
         ("softmax", (3, 2), False),
         ("softmax", (4, 2, 1), False),
     ],
@@ -163,7 +163,7 @@ def test_margins_have_a_column_per_raw_prediction(
     data = TrainingData(labels([0, 1, 0, 1]), margins=np.ones(shape))
     settings = TrainerSettings(objective=objective)
     if fits:
-        assert data.check(settings).margins.shape == (4, np.ones(shape)[0].size)
+        assert data.check(settings).margins[0].shape == (4, np.ones(shape)[0].size)
     else:
         assert refusal(data, settings).startswith(f"base_margin has shape {shape}; X has 4 rows")
 
@@ -190,9 +190,6 @@ def test_validation_data_shares_the_training_thresholds() -> None:
 def test_binned_data_is_taken_as_it_is() -> None:
     train = binned()
     valid = train.subset(np.array([3, 3, 0]))
-    data = quantized(TrainingData(train, [valid]), objective="softmax")
-    assert data.datasets[0] is train
-    assert data.datasets[1] is valid
     found_sets = quantized(TrainingData(train, [valid])).datasets
     for found, given in zip(found_sets, (train, valid), strict=True):
         assert found.bins is given.bins

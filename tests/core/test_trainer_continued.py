@@ -200,7 +200,7 @@ def test_a_run_starts_at_the_predictions_of_the_model(objective: str) -> None:
 
 
 @every_objective
-@pytest.mark.parametrize("best", [3, 4, 5])
+@pytest.mark.parametrize("best", [2, 3, 4, 5])
 def test_the_best_round_is_counted_from_the_first_of_all(objective: str, best: int) -> None:
     first = run(data_for(objective), objective)
     found = continued(first, objective, At("on_train_end", lambda context: context.keep_best(best)))
@@ -209,20 +209,34 @@ def test_the_best_round_is_counted_from_the_first_of_all(objective: str, best: i
     assert found.digest() == whole.digest()
 
 
-@pytest.mark.parametrize("best", [-1, 0, 2, 6])
+@pytest.mark.parametrize("best", [-1, 0, 1, 6])
 def test_rounds_of_the_first_model_are_not_cut(best: int) -> None:
     first = run(data_for("softmax"), "softmax")
     keep = At("on_train_end", lambda context: context.keep_best(best))
     with pytest.raises(InvalidParameterError) as caught:
         continued(first, "softmax", keep)
-    assert str(caught.value) == f"round_index must be an integer from 3 to 5; found {best}."
+    assert str(caught.value) == f"round_index must be an integer from 2 to 5; found {best}."
 
 
-def test_before_the_first_round_of_the_run_none_can_be_kept() -> None:
+@every_objective
+def test_the_model_that_is_continued_is_measured_before_the_first_round(objective: str) -> None:
+    seen: list[Any] = []
+    note = At("on_train_begin", lambda context: seen.append(context.first_values))
+    sessions = [session_for(objective, note) for _ in range(2)]
+    first = sessions[0].run(data_for(objective, 1))
+    sessions[1].run(data_for(objective, 1, init_model=first))
+    ended = {
+        name: {metric: values[-1] for metric, values in metrics.items()}
+        for name, metrics in sessions[0].history.items()
+    }
+    assert seen == [{}, ended]
+
+
+def test_nothing_but_the_model_that_is_continued_may_be_kept() -> None:
     first = run(data_for("softmax"), "softmax")
     keep = At("on_train_begin", lambda context: context.keep_best(2))
-    with pytest.raises(InvalidParameterError, match="there is none yet"):
-        continued(first, "softmax", keep)
+    found = continued(first, "softmax", keep)
+    assert (found.best_iteration, found.digest()) == (2, first.digest())
 
 
 # ------------------------------------------------------------------------------------- refusals

@@ -172,3 +172,54 @@ def test_metric_that_is_not_evaluated_is_refused() -> None:
 def test_refused_arguments(name: str, value: Any) -> None:
     with pytest.raises(InvalidParameterError, match=name):
         EarlyStopping(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("values", "rounds", "best"),
+    [
+        ([5, 4, 4], 2, 1),  # never better than the 3 that the continued model had
+        ([4, 2, 4, 4], 4, 3),
+        ([3, 3], 2, 1),  # a tie keeps the model that there was
+        ([NAN, 2], 2, 3),
+    ],
+)
+def test_a_continued_model_stays_as_it_was_unless_it_gets_better(
+    values: list[float], rounds: int, best: int
+) -> None:
+    metrics: list[float] = []
+    context = TrainingContext(
+        len(values),
+        {"valid_0": {"score": metrics}},
+        {"score": False},
+        lambda name: None,
+        first_round=2,
+        first_values={"valid_0": {"score": 3.0}},
+    )
+    stopper = EarlyStopping(2)
+    stopper.on_train_begin(context)
+    assert (stopper.best_round, stopper.best_value) == (1, 3.0)
+    for index, value in enumerate(values):
+        context.round = 2 + index
+        metrics.append(value)
+        stopper.on_round_end(context)
+        if context.stop_requested:
+            break
+    assert (len(metrics), context.best_iteration) == (rounds, best)
+
+
+def test_going_on_with_the_best_model_never_makes_it_worse() -> None:
+    X, y = regression(300)
+    X_valid, y_valid = regression(100, seed=1)
+
+    def go_on(model: tg.Model | None) -> tuple[tg.Model, float]:
+        stop = EarlyStopping(3)
+        trainer = tg.Trainer(n_estimators=60, callbacks=[stop], min_samples_leaf=2)
+        model = trainer.fit(X, y, eval_set=[(X_valid, y_valid)], init_model=model)
+        return model, stop.best_value
+
+    model, value = go_on(None)
+    for _ in range(3):
+        better, new_value = go_on(model)
+        assert new_value <= value
+        assert (new_value < value) == (better.digest() != model.digest())
+        model, value = better, new_value

@@ -5,9 +5,11 @@
 Classes come from the rows that count, on all ranks. A code is a position in ``classes``.
 """
 
+import json
+
 import numpy as np
 
-from torchgbdt.core.arrays import AnyArray, BoolArray, Int32Array, Int64Array
+from torchgbdt.core.arrays import AnyArray, BinArray, Int32Array, Int64Array
 from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.errors import InvalidDataError
 
@@ -18,25 +20,17 @@ round and a column of predictions."""
 _KIND_NAMES = {"b": "bools", "i": "integers", "u": "integers", "f": "floats", "U": "texts"}
 
 
-def check_class_labels(
-    labels: AnyArray,
-    name: str,
-    dropped: BoolArray | None = None,
-    kept_rows: Int64Array | None = None,
-) -> None:
-    """Raise InvalidDataError if labels that count are fractions.
+def check_class_labels(labels: AnyArray, name: str, kept_rows: Int64Array | None = None) -> None:
+    """Raise InvalidDataError if labels are fractions.
 
     Parameters
     ----------
-    labels : checked by ``row_values.check_labels``, (n_rows,). IN.
-    dropped : bool, (n_rows,), rows that do not count, or None. IN.
+    labels : checked by ``row_values.check_labels``, (n_rows,), of the rows that count. IN.
     kept_rows : int64, (n_rows,), the input row of each label for messages; None for all rows. IN.
     """
     if labels.dtype.kind != "f":
         return
     fractional = labels != np.floor(labels)
-    if dropped is not None:
-        fractional &= ~dropped
     if fractional.any():
         first = int(np.flatnonzero(fractional)[0])
         row = first if kept_rows is None else int(kept_rows[first])
@@ -62,8 +56,9 @@ def find_classes(labels: AnyArray, name: str, communicator: Communicator) -> Any
     InvalidDataError : fewer than two classes, more than MAX_CLASSES, or ranks whose labels are of
         different kinds.
     """
-    own = _distinct(labels)
-    classes = _union([part for part in communicator.gather(own) if part.size] or [own], name)
+    own = _distinct(labels)[: MAX_CLASSES + 1]  # one too many is enough to say so
+    everywhere = [_from_bytes(part) for part in communicator.gather(_to_bytes(own))]
+    classes = _union([part for part in everywhere if part.size] or [own], name)
     if classes.size < 2:
         raise InvalidDataError(
             f"{name} has one class only, {classes.tolist()}, among the rows that count; a "
@@ -71,7 +66,7 @@ def find_classes(labels: AnyArray, name: str, communicator: Communicator) -> Any
         )
     if classes.size > MAX_CLASSES:
         raise InvalidDataError(
-            f"{name} has {classes.size} classes; at most {MAX_CLASSES} are allowed. For a real "
+            f"{name} has more than {MAX_CLASSES} classes, the most that are allowed. For a real "
             f"target use objective='squared_error'."
         )
     return classes
@@ -127,6 +122,17 @@ def _distinct(labels: AnyArray) -> AnyArray:
         return distinct.astype(np.float64) + 0.0  # no -0
     fits = distinct.size == 0 or distinct[-1] <= np.iinfo(np.int64).max
     return distinct.astype(np.int64 if fits else np.uint64)
+
+
+def _to_bytes(labels: AnyArray) -> BinArray:
+    """Labels as bytes: ranks exchange arrays of one dtype, whatever the labels are."""
+    dtype = "U" if _is_text(labels) else labels.dtype.name
+    return np.frombuffer(json.dumps([dtype, labels.tolist()]).encode(), np.uint8)
+
+
+def _from_bytes(data: BinArray) -> AnyArray:
+    dtype, labels = json.loads(data.tobytes())
+    return np.array(labels, dtype)
 
 
 def _union(parts: list[AnyArray], name: str) -> AnyArray:

@@ -12,9 +12,10 @@ import numpy as np
 from torchgbdt.core.arrays import AnyArray, Float32Array, Float64Array
 from torchgbdt.core.backend import ComputeBackend
 from torchgbdt.core.dataset import Dataset
-from torchgbdt.core.errors import InvalidDataError
+from torchgbdt.core.errors import InvalidDataError, InvalidParameterError
 from torchgbdt.core.feature_source import FeatureSource
 from torchgbdt.core.model import Model
+from torchgbdt.core.settings import TrainerSettings
 
 
 @dataclass(frozen=True)
@@ -83,13 +84,27 @@ def start_sums(
 
 
 def check_continues(
-    model: Model, objective: str, n_features: int, feature_names: tuple[str, ...] | None
+    model: Model,
+    settings: TrainerSettings,
+    n_features: int,
+    feature_names: tuple[str, ...] | None,
 ) -> None:
-    """Raise InvalidDataError unless a run on such data can go on from the model."""
-    if model.objective != objective:
-        raise InvalidDataError(
+    """Return if a run of these settings on such data can go on from the model.
+
+    Raises
+    ------
+    InvalidParameterError : another objective, or a baseline although the model's is kept.
+    InvalidDataError : other features.
+    """
+    if model.objective != settings.objective:
+        raise InvalidParameterError(
             f"init_model was trained with objective={model.objective!r}; found objective="
-            f"{objective!r}. Use the same one."
+            f"{settings.objective!r}. Use the same one."
+        )
+    if settings.baseline is not None:
+        raise InvalidParameterError(
+            f"baseline={settings.baseline:g} cannot be set with init_model, whose baseline is "
+            f"kept. Leave it out."
         )
     if model.n_features != n_features:
         raise InvalidDataError(

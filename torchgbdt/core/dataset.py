@@ -69,6 +69,11 @@ class Dataset:
         dropped[self.kept_rows] = False
         return dropped
 
+    def labels_that_count(self) -> AnyArray:
+        """The labels: those of dropped rows are gone."""
+        assert self.labels is not None
+        return self.labels
+
     def of_kept_rows(self, per_input_row: AnyArray) -> AnyArray:
         """The entries of a per-input-row array that belong to rows that count."""
         return per_input_row if self.kept_rows is None else per_input_row[self.kept_rows]

@@ -64,8 +64,13 @@ def round_gradients(gradients: Float32Array, scale: int) -> Int32Array:
 
 def round_hessians(hessians: Float32Array, scale: int) -> Int32Array:
     """Hessians in fixed point; a positive one never rounds to 0. float32 >= 0 -> int32."""
-    rounded = np.rint(np.ldexp(hessians.astype(np.float64), scale)).astype(FIXED_DTYPE)
-    return np.where(hessians > 0, np.maximum(rounded, 1), rounded).astype(FIXED_DTYPE)
+    return round_weights(hessians, scale).astype(FIXED_DTYPE)
+
+
+def round_weights(weights: Float32Array, scale: int) -> Int64Array:
+    """Weights in fixed point; a positive one never rounds to 0. float32 >= 0 -> int64."""
+    rounded = np.rint(np.ldexp(weights.astype(np.float64), scale)).astype(SUM_DTYPE)
+    return np.where(weights > 0, np.maximum(rounded, 1), rounded)
 
 
 def count_raised_hessians(hessians: Float32Array, scale: int) -> int:

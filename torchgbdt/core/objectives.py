@@ -41,7 +41,6 @@ class Objective(ABC):
     takes_classes : whether labels are classes; kernels then see their codes.
     centers_labels : whether labels come less the baseline and the margins, and predictions as sums
         of leaf values; else predictions are raw.
-    has_one_output_per_class : else there is one output.
     constant_hessian : whether h = 1 for every row of weight 1.
     default_metric : evaluated when the user names none.
     n_outputs : columns of the raw prediction.
@@ -53,7 +52,6 @@ class Objective(ABC):
     link: str
     takes_classes: bool
     centers_labels: bool
-    has_one_output_per_class: bool = False
     constant_hessian: bool
     default_metric: str
 
@@ -225,7 +223,6 @@ class Softmax(_Classification):
     name = "softmax"
     kind = ObjectiveKind.SOFTMAX
     link = "softmax"
-    has_one_output_per_class = True
 
     def __init__(self, n_classes: int) -> None:
         self.n_classes = self.n_outputs = self.trees_per_round = n_classes

@@ -1,6 +1,7 @@
 """What callbacks see of a run, and what they may ask of it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from torchgbdt.core.errors import InvalidParameterError
@@ -18,6 +19,7 @@ class TrainingContext:
     round : zero-based index of the round just begun or ended; ``first_round - 1`` before.
     n_estimators : rounds that were asked for.
     first_round : index of the first round of this run; > 0 where it continues a model.
+    first_values : data set name -> metric name -> value of the model that is continued; else empty.
     history : metrics so far; the last entries belong to ``round`` once it has ended.
     higher_is_better : metric name -> whether larger values are better.
     stop_requested : whether any observer asked to stop after this round.
@@ -31,9 +33,11 @@ class TrainingContext:
         higher_is_better: Mapping[str, bool],
         read_predictions: Callable[[str], Any],
         first_round: int = 0,
+        first_values: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
     ) -> None:
         self.round = first_round - 1
         self.first_round = first_round
+        self.first_values = first_values
         self.n_estimators = n_estimators
         self.history = history
         self.higher_is_better = higher_is_better
@@ -59,12 +63,15 @@ class TrainingContext:
         self.stop_requested = True
 
     def keep_best(self, round_index: int) -> None:
-        """Cut the model back to its first ``round_index + 1`` rounds when training ends."""
-        if self.round < self.first_round:
+        """Cut the model back to its first ``round_index + 1`` rounds when training ends.
+
+        A continued model is not cut back beyond the rounds that it had: ``first_round - 1`` keeps
+        just these.
+        """
+        if self.round < 0:
             raise InvalidParameterError("keep_best takes a finished round; there is none yet.")
-        self.best_iteration = check_integer(
-            "round_index", round_index, self.first_round, self.round
-        )
+        first = max(self.first_round - 1, 0)
+        self.best_iteration = check_integer("round_index", round_index, first, self.round)
 
 
 class TrainingObserver(Protocol):

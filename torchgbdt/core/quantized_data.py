@@ -10,7 +10,6 @@ import numpy as np
 
 from torchgbdt.core.arrays import AnyArray, Float32Array, Float64Array
 from torchgbdt.core.backend import RunRows
-from torchgbdt.core.class_labels import encode_labels, find_classes
 from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.dataset import Dataset
 from torchgbdt.core.errors import InvalidDataError
@@ -21,17 +20,21 @@ from torchgbdt.core.objectives import Objective
 
 @dataclass(frozen=True)
 class QuantizedData:
-    """Binned data sets, the training data first.
+    """Binned data sets, the training data first, labelled with what the objective learns from.
 
     Attributes
     ----------
+    datasets : their labels are real targets, float32 or float64, or int32 class codes.
     margins : of each set's kept rows, float32 (n_rows, n_outputs), or None.
     starts : prediction sums of each set's kept rows, for continued training; or None.
+    classes : class labels in code order; None for real targets.
     """
 
     datasets: tuple[Dataset, ...]
     margins: list[Float32Array | None]
     starts: list[Float32Array | None]
+    objective: Objective
+    classes: AnyArray | None
 
     @property
     def train(self) -> Dataset:
@@ -42,55 +45,15 @@ class QuantizedData:
         """Whether any rank's training rows have weights."""
         return communicator.any_true(self.train.weights is not None)
 
-    def label(
-        self, objective: type[Objective], classes: AnyArray | None, communicator: Communicator
-    ) -> "LabelledData":
-        """The data with real targets, or with the codes of its classes.
-
-        Parameters
-        ----------
-        classes : those of the model that is continued, or None to find them in the training data.
-
-        Raises
-        ------
-        InvalidDataError : see ``class_labels``.
-        """
-        labels = [_labels_of(data) for data in self.datasets]
-        if not objective.takes_classes:
-            return LabelledData(self, objective.for_classes(None), None, labels)
-        if classes is None:
-            classes = find_classes(labels[0], "y", communicator)
-        codes: list[AnyArray] = [
-            encode_labels(of_set, classes, labels_name(index), data.kept_rows)
-            for index, (of_set, data) in enumerate(zip(labels, self.datasets, strict=True))
-        ]
-        return LabelledData(self, objective.for_classes(classes.size), classes, codes)
-
-
-@dataclass(frozen=True)
-class LabelledData:
-    """Quantized data with what the objective learns from.
-
-    Attributes
-    ----------
-    classes : class labels in code order; None for real targets.
-    targets : of each data set, (n_rows,): floats, or int32 codes.
-    """
-
-    quantized: QuantizedData
-    objective: Objective
-    classes: AnyArray | None
-    targets: list[AnyArray]
-
     def fit_baseline(self, given: float | None, communicator: Communicator) -> Float64Array:
         """float64, (n_outputs,): the given baseline; 0 with margins; else the fitted one."""
         objective = self.objective
         if given is not None:
             return np.full(objective.n_outputs, given, np.float64)
-        if self.quantized.margins[0] is not None:
+        if self.margins[0] is not None:
             return np.zeros(objective.n_outputs, np.float64)
-        train = self.quantized.train
-        sums = objective.label_sums(self.targets[0], train.weights)
+        train = self.train
+        sums = objective.label_sums(_labels_of(train), train.weights)
         for one in sums:
             communicator.sum_int64(one.limbs)
         total = total_weight(train, communicator).total()
@@ -101,14 +64,12 @@ class LabelledData:
 
         Raises
         ------
-        InvalidDataError : a target lies too far from the baseline for float32, or margins have
-            another number of columns than there are raw predictions.
+        InvalidDataError : a target lies too far from the baseline for float32.
         """
-        data, result = self.quantized, []
-        for index, dataset in enumerate(data.datasets):
-            margins = data.margins[index]
-            self._check_columns(margins, index)
-            labels = self.objective.kernel_labels(self.targets[index], baseline, margins)
+        result = []
+        for index, dataset in enumerate(self.datasets):
+            margins = self.margins[index]
+            labels = self.objective.kernel_labels(_labels_of(dataset), baseline, margins)
             _check_finite(labels, dataset, labels_name(index), "the baseline (or base_margin)")
             total_rows = np.array([dataset.n_rows], np.int64)
             communicator.sum_int64(total_rows)
@@ -119,7 +80,7 @@ class LabelledData:
                     dataset.weights,
                     None if self.objective.centers_labels else margins,
                     int(total_rows[0]),
-                    data.starts[index],
+                    self.starts[index],
                 )
             )
         return result
@@ -133,7 +94,8 @@ class LabelledData:
         ------
         InvalidDataError : a target lies too far from the mean for float32.
         """
-        dataset, targets = self.quantized.datasets[index], self.targets[index]
+        dataset = self.datasets[index]
+        targets = _labels_of(dataset)
         total = total_weight(dataset, communicator).total()
         sums = exact_weighted_sum(targets, dataset.weights)
         communicator.sum_int64(sums.limbs)
@@ -149,18 +111,10 @@ class LabelledData:
 
     def largest_weight(self, index: int, communicator: Communicator) -> float:
         """The largest weight of a data set over all ranks; rows without weights have 1."""
-        dataset = self.quantized.datasets[index]
+        dataset = self.datasets[index]
         weights = np.ones(min(dataset.n_rows, 1)) if dataset.weights is None else dataset.weights
         largest = float(weights.max(initial=0))
         return float(communicator.max_float64(np.array([largest]))[0])
-
-    def _check_columns(self, margins: Float32Array | None, index: int) -> None:
-        if margins is not None and margins.shape[1] != self.objective.n_outputs:
-            name = "base_margin" if index == 0 else f"eval_base_margin[{index - 1}]"
-            raise InvalidDataError(
-                f"{name} has {margins.shape[1]} columns; there are {self.objective.n_outputs} raw "
-                f"predictions, one per class. Pass one margin for each."
-            )
 
 
 def labels_name(index: int) -> str:

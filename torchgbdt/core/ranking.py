@@ -19,7 +19,7 @@ from torchgbdt.core.arrays import (
     Int64Array,
 )
 from torchgbdt.core.communicator import Communicator
-from torchgbdt.core.fixed_point import loss_bits, scale_exponent
+from torchgbdt.core.fixed_point import loss_bits, round_weights, scale_exponent
 
 _DIGIT_BITS = 16  # products of two digits sum exactly in int64 over 2^31 rows
 
@@ -64,8 +64,8 @@ def rank_rows(
     """
     if np.isnan(raw).any():
         return RankedWeights(np.zeros(0, FIXED_DTYPE), np.zeros((0, 2), np.int64), finite=False)
-    given = np.ones(raw.size) if weights is None else weights.astype(np.float64)
-    integers = np.maximum(np.rint(np.ldexp(given, scale)).astype(np.int64), 1)
+    given = np.ones(raw.size, np.float32) if weights is None else weights
+    integers = round_weights(given, scale)
     by_class = [np.where(labels == label, integers, 0) for label in (0, 1)]
     return _sorted(order_keys(raw), np.stack(by_class, axis=1))
 

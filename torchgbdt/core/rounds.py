@@ -67,7 +67,7 @@ class Booster:
         if everywhere[-1] > 0:
             raise InvalidDataError(
                 f"a gradient or Hessian of tree {tree_index} is NaN or infinite; predictions left "
-                f"float32's range. Scale y, or lower learning_rate."
+                f"float32's range. Lower learning_rate, or scale a real y."
             )
         if everywhere[-2] > 0:
             raise InvalidDataError(f"a Hessian of tree {tree_index} is negative; none may be.")
@@ -132,9 +132,16 @@ class Evaluation:
 
     def record(self) -> None:
         """Append each metric of each data set at the current predictions."""
-        for name, data in self._datasets.items():
-            for metric in self._metrics:
-                self.history[name][metric.name].append(self._evaluate(metric, data))
+        for name, metrics in self.measure().items():
+            for metric, value in metrics.items():
+                self.history[name][metric].append(value)
+
+    def measure(self) -> dict[str, dict[str, float]]:
+        """Each metric of each data set at the current predictions."""
+        return {
+            name: {metric.name: self._evaluate(metric, data) for metric in self._metrics}
+            for name, data in self._datasets.items()
+        }
 
     def _evaluate(self, metric: Metric, data: EvaluatedSet) -> float:
         if isinstance(metric, MeanLoss):

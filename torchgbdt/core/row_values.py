@@ -135,7 +135,7 @@ def check_margins(
     n_rows: int,
     name: str = "base_margin",
     dropped: BoolArray | None = None,
-    n_outputs: int | None = 1,
+    n_outputs: int = 1,
 ) -> Float32Array:
     """Per-row margins as float32, flushed, (n_rows, n_outputs).
 
@@ -143,7 +143,7 @@ def check_margins(
     ----------
     margins : real numbers, (n_rows,) or (n_rows, n_outputs). IN.
     dropped : bool, (n_rows,), rows that do not count, or None; their margins become 0. IN.
-    n_outputs : columns of the raw prediction; None where only the classes in y will tell.
+    n_outputs : columns of the raw prediction.
 
     Raises
     ------
@@ -153,11 +153,10 @@ def check_margins(
     if n_outputs == 1 or columns.ndim != 2:
         columns = _one_column(margins, n_rows, name)[:, None]
     _check_kind(columns, name)
-    if columns.shape != (n_rows, columns.shape[1] if n_outputs is None else n_outputs):
-        wanted = "n_classes" if n_outputs is None else n_outputs
+    if columns.shape != (n_rows, n_outputs):
         raise InvalidDataError(
             f"{name} has shape {tuple(margins.shape)}; X has {n_rows} rows, so ({n_rows}, "
-            f"{wanted}) is expected: one margin per raw prediction."
+            f"{n_outputs}) is expected: one margin per raw prediction."
         )
     result = flush_subnormals(columns)
     if dropped is not None:

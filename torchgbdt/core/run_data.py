@@ -10,18 +10,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from torchgbdt.core.arrays import AnyArray, BoolArray, Float32Array
+from torchgbdt.core.arrays import AnyArray, BoolArray, Float32Array, Int64Array
 from torchgbdt.core.backend import ComputeBackend
 from torchgbdt.core.binning import BinThresholds
-from torchgbdt.core.class_labels import check_class_labels
-from torchgbdt.core.communicator import Communicator
+from torchgbdt.core.class_labels import check_class_labels, encode_labels, find_classes
+from torchgbdt.core.communicator import SINGLE_RANK, Communicator
 from torchgbdt.core.continuation import check_continues, start_sums
 from torchgbdt.core.dataset import Dataset, quantize
 from torchgbdt.core.errors import InvalidDataError, InvalidParameterError
 from torchgbdt.core.feature_source import FeatureSource
 from torchgbdt.core.model import Model
 from torchgbdt.core.objectives import Objective, find_objective
-from torchgbdt.core.quantized_data import QuantizedData
+from torchgbdt.core.quantized_data import QuantizedData, labels_name
 from torchgbdt.core.row_values import (
     check_labels,
     check_margins,
@@ -72,6 +72,17 @@ class RawData:
         """bool, (n_rows,), the rows of weight zero of checked data; None without weights."""
         return None if self.weights is None else self.weights == 0
 
+    @property
+    def kept_rows(self) -> Int64Array | None:
+        """int64, the rows of positive weight of checked data; None if every row counts."""
+        dropped = self.dropped_rows()
+        return None if dropped is None or not dropped.any() else np.flatnonzero(~dropped)
+
+    def labels_that_count(self) -> AnyArray:
+        """The labels of ``kept_rows``."""
+        assert self.labels is not None
+        return self.labels if self.kept_rows is None else self.labels[self.kept_rows]
+
     def quantize(
         self,
         settings: BinningSettings,
@@ -108,16 +119,21 @@ class TrainingData:
     valid_margins: Sequence[AnyArray | None] = ()
     init_model: Model | None = None
 
-    def check(self, settings: TrainerSettings, *, is_share: bool = False) -> "TrainingData":
-        """Return the data with every array checked, or raise InvalidDataError.
+    def check(
+        self, settings: TrainerSettings, communicator: Communicator = SINGLE_RANK
+    ) -> "CheckedData":
+        """Return the data with every array checked and with classes found and encoded.
 
-        ``is_share``: other ranks hold rows of the same sets.
+        Raises
+        ------
+        InvalidDataError : see ``row_values`` and ``class_labels``.
+        InvalidParameterError : a setting does not fit the data.
         """
-        objective = find_objective(settings.objective)
-        train = _check_one(self.train, "", objective, is_share)
+        find = find_objective(settings.objective)
+        is_share = communicator.size > 1
+        train = _check_one(self.train, 0, find, is_share)
         valids = [
-            _check_one(valid, f"eval_set[{index}]", objective, is_share)
-            for index, valid in enumerate(self.valids)
+            _check_one(valid, index, find, is_share) for index, valid in enumerate(self.valids, 1)
         ]
         for index, valid in enumerate(valids):
             _check_same_features(train, valid, f"eval_set[{index}]")
@@ -125,49 +141,74 @@ class TrainingData:
             _check_binning_settings(train.settings, settings)
         if self.init_model is not None:
             names = train.feature_names
-            check_continues(self.init_model, objective.name, _n_features(train), names)
-            _check_no_baseline(settings)
-        margins = [self.margins, *(list(self.valid_margins) or [None] * len(valids))]
+            check_continues(self.init_model, settings, _n_features(train), names)
+        sets, classes = [train, *valids], None
+        if find.takes_classes:
+            known = None if self.init_model is None else self.init_model.classes
+            classes = _find_classes(train, communicator) if known is None else known
+            sets = [_encode(data, classes, index) for index, data in enumerate(sets)]
+        objective = find.for_classes(None if classes is None else classes.size)
+        margins = self._check_margins(sets, objective)
+        return CheckedData(sets, margins, self.init_model, objective, classes)
+
+    def _check_margins(
+        self, sets: Sequence[RawData | Dataset], objective: Objective
+    ) -> list[Float32Array | None]:
+        margins = [self.margins, *(self.valid_margins or [None] * len(self.valids))]
         if any((margin is None) != (self.margins is None) for margin in margins):
             raise InvalidDataError(
                 "base_margin and eval_base_margin go together: pass one margin array for the "
                 "training data and one for every eval set, or none at all."
             )
-        checked = [
-            _check_margins_of(data, margin, index, objective)
-            for index, (data, margin) in enumerate(zip((train, *valids), margins, strict=True))
+        return [
+            _check_margins_of(data, margin, index, objective.n_outputs)
+            for index, (data, margin) in enumerate(zip(sets, margins, strict=True))
         ]
-        return replace(
-            self, train=train, valids=valids, margins=checked[0], valid_margins=checked[1:]
-        )
+
+
+@dataclass(frozen=True)
+class CheckedData:
+    """What training needs, checked, and labelled with what the objective learns from.
+
+    Attributes
+    ----------
+    sets : the training data first; their labels are real targets or int32 class codes.
+    margins : of each set, float32 (n_input_rows, n_outputs), or None.
+    classes : class labels in code order; None for real targets.
+    """
+
+    sets: Sequence[RawData | Dataset]
+    margins: list[Float32Array | None]
+    init_model: Model | None
+    objective: Objective
+    classes: AnyArray | None
 
     def quantize(
         self, settings: TrainerSettings, backend: ComputeBackend, communicator: Communicator
     ) -> "QuantizedData":
         """Bin what is not binned yet; validation data shares the training thresholds."""
-        train = self.train
+        train, *valids = self.sets
         if isinstance(train, RawData):
             binning = BinningSettings(settings.max_bins, settings.random_state)
             train = train.quantize(binning, backend, communicator)
-        valids = [
+        binned = [
             valid
             if isinstance(valid, Dataset)
             else valid.quantize(train.settings, backend, communicator, train.thresholds)
-            for valid in self.valids
+            for valid in valids
         ]
-        for index, valid in enumerate(valids):
+        for index, valid in enumerate(binned):
             _check_same_thresholds(train, valid, f"eval_set[{index}]")
-        datasets = (train, *valids)
+        datasets = (train, *binned)
         margins = [
             None if margin is None else data.of_kept_rows(margin)
-            for data, margin in zip(datasets, (self.margins, *self.valid_margins), strict=True)
+            for data, margin in zip(datasets, self.margins, strict=True)
         ]
-        given = (self.train, *self.valids)
         starts = [
-            self._start(one, data, backend, index)
-            for index, (one, data) in enumerate(zip(given, datasets, strict=True))
+            self._start(given, data, backend, index)
+            for index, (given, data) in enumerate(zip(self.sets, datasets, strict=True))
         ]
-        return QuantizedData(datasets, margins, starts)
+        return QuantizedData(datasets, margins, starts, self.objective, self.classes)
 
     def _start(
         self, given: RawData | Dataset, data: Dataset, backend: ComputeBackend, index: int
@@ -182,45 +223,46 @@ class TrainingData:
 
 
 def _check_one(
-    data: RawData | Dataset, name: str, objective: type[Objective], is_share: bool
+    data: RawData | Dataset, index: int, objective: type[Objective], is_share: bool
 ) -> RawData | Dataset:
-    """One data set with labels that the objective can learn from."""
+    """One data set with labels of the kind that the objective learns from."""
     if data.labels is None:
         if isinstance(data, RawData):
-            prefix = f"{data.name} " if data.name else ""
-            raise InvalidDataError(f"{prefix}y is missing; training needs targets.")
-        where = f" in {name}" if name else ""
+            raise InvalidDataError(f"{labels_name(index)} is missing; training needs targets.")
+        where = f" in eval_set[{index - 1}]" if index else ""
         raise InvalidDataError(f"the Dataset{where} has no y; build it with targets.")
-    labels_name = f"{name} y" if name else "y"
-    dropped = kept_rows = None
     if isinstance(data, RawData):
         data = data.check(is_share=is_share)
-        dropped = data.dropped_rows()
-    else:
-        kept_rows = data.kept_rows
     assert data.labels is not None
     if objective.takes_classes:
-        check_class_labels(data.labels, labels_name, dropped, kept_rows)
+        check_class_labels(data.labels_that_count(), labels_name(index), data.kept_rows)
         return data
-    return replace(data, labels=regression_targets(data.labels, labels_name, dropped))
+    dropped = data.dropped_rows() if isinstance(data, RawData) else None
+    targets = regression_targets(data.labels, labels_name(index), dropped)
+    return replace(data, labels=targets)
+
+
+def _find_classes(train: RawData | Dataset, communicator: Communicator) -> AnyArray:
+    return find_classes(train.labels_that_count(), labels_name(0), communicator)
+
+
+def _encode(data: RawData | Dataset, classes: AnyArray, index: int) -> RawData | Dataset:
+    """The data set with codes for labels; rows that do not count have 0."""
+    codes = encode_labels(data.labels_that_count(), classes, labels_name(index), data.kept_rows)
+    if isinstance(data, RawData) and data.kept_rows is not None:
+        of_all_rows = np.zeros(data.source.n_rows, np.int32)
+        of_all_rows[data.kept_rows] = codes
+        codes = of_all_rows
+    return replace(data, labels=codes)
 
 
 def _check_margins_of(
-    data: RawData | Dataset, margins: AnyArray | None, index: int, objective: type[Objective]
+    data: RawData | Dataset, margins: AnyArray | None, index: int, n_outputs: int
 ) -> Float32Array | None:
     if margins is None:
         return None
     name = "base_margin" if index == 0 else f"eval_base_margin[{index - 1}]"
-    n_outputs = None if objective.has_one_output_per_class else 1
     return check_margins(margins, _input_rows(data), name, data.dropped_rows(), n_outputs)
-
-
-def _check_no_baseline(settings: TrainerSettings) -> None:
-    if settings.baseline is not None:
-        raise InvalidParameterError(
-            f"baseline={settings.baseline:g} cannot be set with init_model, whose baseline is "
-            f"kept. Leave it out."
-        )
 
 
 def _n_features(data: RawData | Dataset) -> int:

@@ -12,10 +12,8 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from torchgbdt.core.arrays import Float32Array, Float64Array
-from torchgbdt.core.backend import ComputeBackend, RunSettings, histogram_bytes
+from torchgbdt.core.backend import ComputeBackend, RunRows, RunSettings, histogram_bytes
 from torchgbdt.core.clock import PhaseClock
 from torchgbdt.core.communicator import SINGLE_RANK, Communicator
 from torchgbdt.core.errors import StateError
@@ -32,7 +30,7 @@ from torchgbdt.core.observer import (
     dataset_names,
     named_dataset,
 )
-from torchgbdt.core.quantized_data import LabelledData, total_weights
+from torchgbdt.core.quantized_data import QuantizedData, total_weights
 from torchgbdt.core.ranking import weight_scale
 from torchgbdt.core.raw_predictions import raw_float32
 from torchgbdt.core.rounds import Booster, EvaluatedSet, Evaluation
@@ -99,22 +97,19 @@ class TrainingSession:
         return {"state": self.state.value, **self._facts, "seconds": dict(self.clock.seconds)}
 
     def _run(self, data: TrainingData) -> Model:
-        is_share = self._communicator.size > 1
-        self._enter(S.VALIDATED, input=data.check(self._settings, is_share=is_share))
+        checked = data.check(self._settings, self._communicator)
+        self._enter(S.VALIDATED, input=checked)
         with self.clock.phase("binning"):
             quantized = self._held["input"].quantize(
                 self._settings, self._backend, self._communicator
             )
         initial = data.init_model
-        classes = None if initial is None else initial.classes
-        objective = find_objective(self._settings.objective)
-        labelled = quantized.label(objective, classes, self._communicator)
-        self._enter(S.QUANTIZED, data=labelled)
+        self._enter(S.QUANTIZED, data=quantized)
         with self.clock.phase("prepare"):
-            run = self._prepare(labelled, initial)
+            run = self._prepare(quantized, initial)
         self._enter(S.BACKEND_READY, run=run)
         self._enter(S.ITERATING, trees=[] if initial is None else initial.forest.trees())
-        context = self._iterate(run, labelled)
+        context = self._iterate(run, quantized)
         model = self._finalize(run, context)
         self._report()
         self._enter(S.MODEL_FINALIZED, model=model)
@@ -126,7 +121,7 @@ class TrainingSession:
         """Take down what the backend counted, while it still has its run."""
         self._facts |= self._backend.diagnostics()
 
-    def _prepare(self, data: LabelledData, initial: Model | None) -> "_Run":
+    def _prepare(self, data: QuantizedData, initial: Model | None) -> "_Run":
         """Find the baseline, hand all rows to the backend, and set up the growth of trees."""
         settings, objective, communicator = self._settings, data.objective, self._communicator
         if initial is None:
@@ -135,9 +130,9 @@ class TrainingSession:
             baseline = initial.baseline
         rows = data.run_rows(baseline, communicator)
         tree_outputs = objective.n_outputs // objective.trees_per_round
-        thresholds = data.quantized.train.thresholds
+        thresholds = data.train.thresholds
         n_slots = _n_slots(settings, thresholds.total_bins, tree_outputs, rows[0].total_rows)
-        any_weights = data.quantized.any_weights(communicator)
+        any_weights = data.any_weights(communicator)
         constant_hessian = objective.constant_hessian and not any_weights
         self._backend.prepare(
             rows[0],
@@ -161,32 +156,32 @@ class TrainingSession:
             "histogram_slots": n_slots,
         }
         first_round = 0 if initial is None else initial.n_rounds
-        return _Run(booster, self._evaluation(data), baseline, first_round)
+        return _Run(booster, self._evaluation(data, rows), baseline, first_round)
 
-    def _evaluation(self, data: LabelledData) -> Evaluation:
+    def _evaluation(self, data: QuantizedData, rows: list[RunRows]) -> Evaluation:
         """Validation sets always; the training set only if the user named a metric."""
-        weights = total_weights(data.quantized, self._communicator)
+        weights = total_weights(data, self._communicator)
         names = dataset_names(len(weights) - 1)
         evaluated = {
-            name: self._evaluated_set(data, index, weights[index])
+            name: self._evaluated_set(data, index, weights[index], rows[index].total_rows)
             for index, name in enumerate(names)
             if index > 0 or self._settings.eval_metric is not None
         }
         return Evaluation(self._backend, self._communicator, self._metrics, evaluated)
 
-    def _evaluated_set(self, data: LabelledData, index: int, weight: Fraction) -> EvaluatedSet:
+    def _evaluated_set(
+        self, data: QuantizedData, index: int, weight: Fraction, total_rows: int
+    ) -> EvaluatedSet:
         variance = Fraction(0)
         if any(isinstance(one, MeanLoss) and one.needs_variance for one in self._metrics):
             variance = data.label_variance(index, self._communicator)
         largest = data.largest_weight(index, self._communicator)
-        count = np.array([data.quantized.datasets[index].n_rows], np.int64)
-        self._communicator.sum_int64(count)
-        return EvaluatedSet(index, weight, variance, weight_scale(largest, int(count[0])))
+        return EvaluatedSet(index, weight, variance, weight_scale(largest, total_rows))
 
-    def _iterate(self, run: "_Run", data: LabelledData) -> TrainingContext:
+    def _iterate(self, run: "_Run", data: QuantizedData) -> TrainingContext:
         """All boosting rounds, with the callbacks around them."""
         self.history = run.evaluation.history
-        margins = data.quantized.margins
+        margins = data.margins
 
         def read_predictions(name: str) -> Any:
             index = named_dataset(name, len(margins) - 1)
@@ -199,6 +194,7 @@ class TrainingSession:
             {metric.name: metric.higher_is_better for metric in self._metrics},
             read_predictions,
             run.first_round,
+            run.evaluation.measure() if run.first_round else {},
         )
         self._observers.on_train_begin(context)
         for index in range(self._settings.n_estimators):
@@ -215,11 +211,11 @@ class TrainingSession:
 
     def _finalize(self, run: "_Run", context: TrainingContext) -> Model:
         """The model of the rounds that are kept, every array checked."""
-        data: LabelledData = self._held["data"]
+        data: QuantizedData = self._held["data"]
         objective, best = data.objective, context.best_iteration
         trees: list[Tree] = self._held["trees"]
         kept = trees if best is None else trees[: (best + 1) * objective.trees_per_round]
-        train = data.quantized.train
+        train = data.train
         return check_model(
             Model(
                 forest=Forest.from_trees(kept, objective.n_outputs // objective.trees_per_round),

@@ -93,6 +93,8 @@ class EarlyStopping(Callback):
                 f"has {metrics}. Name it in eval_metric."
             )
         self._monitored = (dataset, metric)
+        if context.first_values:  # a continued model may be better than all that comes
+            self._compare(context, context.first_values[dataset][metric])
 
     def _find_dataset(self, context: TrainingContext) -> str:
         names = list(context.history)
@@ -113,14 +115,19 @@ class EarlyStopping(Callback):
     def on_round_end(self, context: TrainingContext) -> None:
         """Compare the round with the best one; ask to stop when patience runs out."""
         dataset, metric = self._monitored
-        value = context.history[dataset][metric][-1]
+        best_round = self._compare(context, context.history[dataset][metric][-1])
+        if context.round - best_round >= self.patience:
+            context.request_stop()
+
+    def _compare(self, context: TrainingContext, value: float) -> int:
+        """The best round so far, the one that ``value`` belongs to included."""
+        metric = self._monitored[1]
         loss = -value if context.higher_is_better[metric] else value
         loss = math.inf if math.isnan(loss) else loss
         if self.best_round is None or loss < self._best_loss - self.min_delta:
             self.best_round, self.best_value, self._best_loss = context.round, value, loss
         context.keep_best(self.best_round)
-        if context.round - self.best_round >= self.patience:
-            context.request_stop()
+        return self.best_round
 
 
 class ProgressBar(Callback):
