@@ -79,8 +79,8 @@ def test_evaluation_sets_keep_their_weights() -> None:
         ),
         (
             {0: 2.0, 7: 1.0},
-            "class_weight names the class 7, which no row with a positive weight has; there are "
-            "[0, 1, 2]. Leave it out.",
+            "class_weight names the class 7, which no row with a positive weight has, and leaves "
+            "out 1; there are [0, 1, 2]. Write labels as they are in y.",
         ),
         *(
             (
@@ -95,6 +95,14 @@ def test_bad_class_weight(class_weight: Any, message: str) -> None:
     with pytest.raises(InvalidParameterError) as error:
         fitted(class_weight)
     assert str(error.value) == message
+
+
+def test_a_class_that_a_fold_lacks_may_have_a_weight() -> None:
+    rows = Y3 != 2
+    weights = {0: 2.0, 1: 1.0, 2: 5.0}
+    found = tg.GBDTClassifier(**SMALL, class_weight=weights).fit(X[rows], Y3[rows])
+    expected = tg.GBDTClassifier(**SMALL, class_weight={0: 2.0}).fit(X[rows], Y3[rows])
+    assert digest(found) == digest(expected)
 
 
 def test_weights_that_leave_one_class() -> None:

@@ -173,3 +173,25 @@ def test_dataset_is_refused() -> None:
 def test_other_arguments_that_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidDataError, match=message):
         tg.GBDTRegressor(**QUICK).fit(X, Y, **arguments)
+
+
+def test_nullable_integers_stay_integers() -> None:
+    # As floats, 2^53 and 2^53 + 1 would be one class.
+    y = pandas.Series([2**53, 2**53 + 1, 5] * 40, dtype="Int64")
+    X = np.repeat(np.arange(3.0), 40)[:, None]
+    classifier = tg.GBDTClassifier(n_estimators=2).fit(X, y)
+    assert classifier.classes_.dtype == np.int64
+    assert classifier.classes_.tolist() == [5, 2**53, 2**53 + 1]
+    assert digest(classifier) == tg.train(X, y, objective="softmax", n_estimators=2).digest()
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["a", 1] * 20, "y holds values of type str and of type int"),
+        (["a", None] * 20, "y is missing in row 1"),
+    ],
+)
+def test_labels_of_two_kinds_are_refused_as_the_trainer_refuses_them(y: Any, message: str) -> None:
+    with pytest.raises(InvalidDataError, match=message):
+        tg.GBDTClassifier().fit(np.zeros((40, 1)), y)

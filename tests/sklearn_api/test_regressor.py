@@ -73,7 +73,6 @@ def test_margins_and_evaluation_sets_reach_the_trainer() -> None:
 def test_importances_are_shares_of_the_gain() -> None:
     gain = FITTED.model_.feature_importance("gain")
     assert_identical(FITTED.feature_importances_, gain / gain.sum())
-    assert FITTED.feature_importances_.sum() == pytest.approx(1, rel=1e-15)
 
 
 def test_importances_without_a_split_are_zero() -> None:
@@ -93,9 +92,8 @@ def test_score_is_r_squared() -> None:
     predicted = FITTED.predict(X)
     assert FITTED.score(X, Y) == r2_score(Y, predicted)
     assert FITTED.score(X, Y, W) == r2_score(Y, predicted, sample_weight=W)
-    assert FITTED.score(X.tolist(), Y.tolist(), W.tolist()) == pytest.approx(
-        r2_score(Y, predicted, sample_weight=W), rel=1e-6
-    )
+    lists = FITTED.score(X.tolist(), Y.tolist(), W.tolist())
+    assert lists == r2_score(Y.astype(np.float64), predicted, sample_weight=W)
 
 
 def test_tensors_in_tensors_out() -> None:

@@ -131,5 +131,5 @@ def test_other_number_of_features() -> None:
 
 def test_other_objective() -> None:
     warm = grown(*CASES[1], 2).set_params(n_estimators=4, objective="softmax")
-    with pytest.raises(InvalidDataError, match="init_model was trained with objective='logistic'"):
+    with pytest.raises(InvalidParameterError, match="was trained with objective='logistic'"):
         warm.fit(X, Y2)
