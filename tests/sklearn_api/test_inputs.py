@@ -141,7 +141,7 @@ def test_other_width_in_predict(X: Any) -> None:
         (X[:0], ValueError, "0 sample"),
         (X[1:], ValueError, "239"),
         (frame(library=pl.LazyFrame), InvalidDataError, "a lazy frame, which holds no rows yet"),
-        (pd.Series(X[:, 0]), InvalidDataError, "X is a pandas.Series"),
+        (pd.Series(X[:, 0]), InvalidDataError, "X is a pd.Series"),
         (frame()["a"].astype(str).to_frame(), InvalidDataError, "X has the column 'a'"),
     ],
 )
@@ -177,7 +177,7 @@ def test_other_arguments_that_are_refused(arguments: dict[str, Any], message: st
 
 def test_nullable_integers_stay_integers() -> None:
     # As floats, 2^53 and 2^53 + 1 would be one class.
-    y = pandas.Series([2**53, 2**53 + 1, 5] * 40, dtype="Int64")
+    y = pd.Series([2**53, 2**53 + 1, 5] * 40, dtype="Int64")
     X = np.repeat(np.arange(3.0), 40)[:, None]
     classifier = tg.GBDTClassifier(n_estimators=2).fit(X, y)
     assert classifier.classes_.dtype == np.int64

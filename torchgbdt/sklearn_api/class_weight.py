@@ -31,7 +31,8 @@ def weigh_classes(
 
     Raises
     ------
-    InvalidParameterError : neither of these, or a dict with a class that there is not.
+    InvalidParameterError : neither of these; or a dict that names a class that there is not and
+        leaves out one that there is.
     """
     classes, codes = np.unique(labels[kept], return_inverse=True)
     if isinstance(class_weight, Mapping):
@@ -57,13 +58,17 @@ def _class_factors(class_weight: Any, classes: AnyArray, counts: Int64Array) -> 
 
 
 def _check_labels(class_weight: Mapping[Any, Any], classes: AnyArray) -> None:
+    """Keys without rows are fine, as folds may lack a rare class, unless others are left out."""
     known = classes.tolist()
+    unknown = [label for label in class_weight if label not in known]
+    left_out = [label for label in known if label not in class_weight]
+    if unknown and left_out:
+        raise InvalidParameterError(
+            f"class_weight names the class {unknown[0]!r}, which no row with a positive weight "
+            f"has, and leaves out {left_out[0]!r}; there are {known}. Write labels as they are in "
+            f"y."
+        )
     for label, factor in class_weight.items():
-        if label not in known:
-            raise InvalidParameterError(
-                f"class_weight names the class {label!r}, which no row with a positive weight has; "
-                f"there are {known}. Leave it out."
-            )
         if not _is_weight(factor):
             raise InvalidParameterError(
                 f"class_weight[{label!r}] must be a finite number >= 0; found {factor!r}."

@@ -17,7 +17,7 @@ import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from torchgbdt.core.arrays import AnyArray, Float64Array
+from torchgbdt.core.arrays import Float64Array, Int64Array
 from torchgbdt.core.errors import InvalidParameterError
 from torchgbdt.core.objectives import OBJECTIVES
 from torchgbdt.core.observer import History, TrainingObserver
@@ -40,12 +40,13 @@ class Prepared:
     Attributes
     ----------
     objective : for the Trainer, which checks it.
-    labels : classes, (n_rows,), whose shares held-out rows keep; None for real targets.
+    codes : int64, (n_kept,), of the classes of the rows that count, whose shares held-out rows
+        keep; None for real targets.
     """
 
     arguments: FitArguments
     objective: Any
-    labels: AnyArray | None = None
+    codes: Int64Array | None = None
 
 
 class GBDTEstimator(BaseEstimator, ABC):  # type: ignore[misc]
@@ -132,12 +133,18 @@ class GBDTEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         sample_weight : >= 0, (n_rows,); rows of weight 0 are left out.
         eval_set : list of (X, y) pairs; the last is what early stopping monitors.
         eval_sample_weight : list with one entry per evaluation set, None where it has none.
-        base_margin : raw predictions to start from, in place of a fitted baseline.
+        base_margin : raw predictions to start from, (n_rows,), or (n_rows, n_classes) for softmax,
+            in place of a fitted baseline. ``score`` and searches predict without it.
         eval_base_margin : list of the same for each evaluation set; needed with ``base_margin``.
 
         Returns
         -------
         The estimator itself.
+
+        Raises
+        ------
+        ValueError : data or parameters that cannot be trained on; what was fitted before stays.
+        BackendUnavailableError : the backend or device cannot run here.
         """
         fitted = copy.copy(self)  # thrown away when anything is raised
         fitted._fit(
@@ -169,7 +176,7 @@ class GBDTEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         trainer = Trainer(callbacks=callbacks, **settings)
         given = prepared.arguments
         if self.early_stopping and given.eval_set is None:
-            given = hold_out(given, self.validation_fraction, self._seed, prepared.labels)
+            given = hold_out(given, self.validation_fraction, self._seed, prepared.codes)
         arguments = {field.name: getattr(given, field.name) for field in fields(given)}
         self.model_ = trainer.fit(**{**arguments, "init_model": previous})
         earlier = {} if previous is None else self.history_

@@ -1,23 +1,24 @@
 """Rows that early stopping holds out of training, where the user passed no evaluation set."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing, check_consistent_length
 
-from torchgbdt.core.arrays import AnyArray, Int64Array
+from torchgbdt.core.arrays import BoolArray, Int64Array
 from torchgbdt.core.errors import InvalidDataError, InvalidParameterError
+from torchgbdt.core.random import Purpose, random_keys
 from torchgbdt.core.row_values import check_weights
 from torchgbdt.sklearn_api.inputs import to_host
 from torchgbdt.torch_api.fit_arguments import FitArguments
 
 
 def hold_out(
-    given: FitArguments, validation_fraction: float | int, seed: int, labels: AnyArray | None
+    given: FitArguments, validation_fraction: float | int, seed: int, codes: Int64Array | None
 ) -> FitArguments:
-    """The arguments of ``fit`` with some rows moved into an evaluation set.
+    """The arguments of ``fit`` with some rows moved into an evaluation set: copies of both parts.
 
     Only rows that count are dealt out, so that rows of weight zero change nothing.
 
@@ -26,7 +27,12 @@ def hold_out(
     given : as ``inputs.read_fit_arguments`` returned it, without an evaluation set.
     validation_fraction : share, or number, of the rows that count.
     seed : 0 <= seed < 2^64, decides which.
-    labels : classes whose shares both parts keep, (n_rows,); None for real targets. IN.
+    codes : of the classes whose shares both parts keep, (n_kept,), one per row that counts; None
+        for real targets. IN.
+
+    Raises
+    ------
+    InvalidDataError : one of the parts would have no rows.
     """
     for name in ("eval_sample_weight", "eval_base_margin"):
         if getattr(given, name) is not None:
@@ -34,12 +40,8 @@ def hold_out(
                 f"{name} belongs to eval_set, which is None. Leave it out, or pass eval_set."
             )
     kept = kept_rows(given)
-    train, valid = train_test_split(
-        kept,
-        test_size=validation_fraction,
-        stratify=None if labels is None else labels[kept],
-        random_state=np.random.RandomState(np.random.MT19937(np.random.SeedSequence(seed))),
-    )
+    held_out = choose_rows(kept.size, validation_fraction, seed, codes)
+    train, valid = kept[~held_out], kept[held_out]
     weight, margin = given.sample_weight, given.base_margin
     return replace(
         given,
@@ -51,6 +53,47 @@ def hold_out(
         eval_sample_weight=[_take(weight, valid)],
         eval_base_margin=[_take(margin, valid)],
     )
+
+
+def choose_rows(
+    n_rows: int, validation_fraction: float | int, seed: int, codes: Int64Array | None
+) -> BoolArray:
+    """Which rows are held out: of each class those with the smallest random keys; bool, (n_rows,).
+
+    Integers only, and keys of Philox: the same rows wherever and with whatever this runs. A class
+    gets its share by largest remainders (ties: the smaller code), and always keeps a row to be
+    trained on.
+
+    Parameters
+    ----------
+    n_rows, codes : of the rows that count; see ``hold_out``.
+    """
+    n_valid = _n_valid(n_rows, validation_fraction)
+    codes = np.zeros(n_rows, np.int64) if codes is None else codes
+    counts = np.bincount(codes)
+    quotas, remainders = np.divmod(n_valid * counts, n_rows)
+    for code in np.argsort(-remainders, kind="stable").tolist():
+        if quotas.sum() < n_valid and quotas[code] < counts[code] - 1:
+            quotas[code] += 1
+    keys = random_keys(seed, Purpose.VALIDATION_SPLIT, 0, np.arange(n_rows))
+    by_class = np.lexsort((keys, codes))
+    place_in_class = np.arange(n_rows) - np.repeat(np.cumsum(counts) - counts, counts)
+    held_out = np.zeros(n_rows, np.bool_)
+    held_out[by_class] = place_in_class < np.repeat(quotas, counts)
+    return held_out
+
+
+def _n_valid(n_rows: int, validation_fraction: float | int) -> int:
+    if isinstance(validation_fraction, float | np.floating):
+        n_valid = math.ceil(n_rows * float(validation_fraction))
+    else:
+        n_valid = int(validation_fraction)
+    if not 1 <= n_valid < n_rows:
+        raise InvalidDataError(
+            f"validation_fraction={validation_fraction!r} holds {n_valid} of {n_rows} rows out of "
+            f"training; at least one row must be on either side. Lower it, or pass eval_set."
+        )
+    return n_valid
 
 
 def kept_rows(given: FitArguments) -> Int64Array:

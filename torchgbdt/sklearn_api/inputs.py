@@ -18,6 +18,7 @@ from torchgbdt.core.errors import InvalidDataError
 from torchgbdt.torch_api.columns import recognize
 from torchgbdt.torch_api.dataset import Dataset
 from torchgbdt.torch_api.fit_arguments import FitArguments
+from torchgbdt.torch_api.labels import read_labels
 from torchgbdt.torch_api.tensors import read_vector
 
 
@@ -59,7 +60,12 @@ def read_targets(estimator: Any, y: Any, name: str) -> Any:
                 f"Train an estimator for each column."
             )
         return y
-    return column_or_1d(y, dtype=None if is_classifier(estimator) else "numeric", warn=True)
+    if not is_classifier(estimator):
+        return column_or_1d(y, dtype="numeric", warn=True)
+    labels = read_labels(y, name, {})
+    if labels.ndim == 2 and isinstance(y, np.ndarray):
+        return column_or_1d(labels, warn=True)
+    return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
 
 
 def read_row_values(values: Any, name: str) -> Any:

@@ -27,8 +27,8 @@ class GBDTRegressor(RegressorMixin, GBDTEstimator):  # type: ignore[misc]
     warm_start : whether ``fit`` goes on from the model that there is, up to ``n_estimators`` rounds
         in all. 50 rounds and then 100 are the model of 100 rounds, if the data are the same.
     early_stopping : whether to stop when the metric of the last evaluation set has not improved for
-        some rounds, and keep the best round's model (with ``warm_start``: of the rounds added).
-        Without ``eval_set``, rows are held out of training.
+        some rounds, and keep the best round's model. Without ``eval_set``, rows are held out of
+        training, for which X is copied.
     validation_fraction : share (a float) or number (an integer) of the rows to hold out.
     n_iter_no_change : >= 1, rounds without improvement after which early stopping stops.
     tol : >= 0, in units of the metric; an improvement must be larger than this.
