@@ -141,7 +141,7 @@ def test_other_width_in_predict(X: Any) -> None:
         (X[:0], ValueError, "0 sample"),
         (X[1:], ValueError, "239"),
         (frame(library=pl.LazyFrame), InvalidDataError, "a lazy frame, which holds no rows yet"),
-        (pd.Series(X[:, 0]), InvalidDataError, "X is a pd.Series"),
+        (pd.Series(X[:, 0]), InvalidDataError, "X is a pandas.Series"),
         (frame()["a"].astype(str).to_frame(), InvalidDataError, "X has the column 'a'"),
     ],
 )
