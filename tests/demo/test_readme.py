@@ -13,8 +13,10 @@ import torchgbdt as tg
 README = (ROOT / "README.md").read_text("utf-8")
 
 
-def test_the_quickstart_runs_and_prints_a_digest(tmp_path: Path) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+def test_the_examples_run_one_after_the_other(tmp_path: Path) -> None:
+    examples = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len(examples) == 3
+    code = "\n".join([*examples, "print(tg.load('model.safetensors').digest())"])
     result = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         cwd=tmp_path,
@@ -24,7 +26,9 @@ def test_the_quickstart_runs_and_prints_a_digest(tmp_path: Path) -> None:
         timeout=100,
     )
     assert result.returncode == 0, result.stderr
-    assert result.stdout.split()[-1] == tg.load(tmp_path / "model.safetensors").digest()
+    digest = tg.load(tmp_path / "model.safetensors").digest()
+    assert result.stdout.split().count(digest) == 2  # printed by the first example, and found again
+    assert "['large' 'medium' 'small']" in result.stdout
 
 
 def test_the_readme_counts_the_flights_that_the_demo_uses() -> None:

@@ -215,9 +215,11 @@ class Softmax(_Classification):
     g_k = w * (p_k - [y = k]) and h_k = w * 2 * p_k * (1 - p_k). The Hessian of a row's loss is
     diag(p) - p p^T; trees see one output each, so a diagonal has to stand for it. 2 p (1 - p) is
     the smallest multiple of its own diagonal that bounds it from above for every p (Gershgorin:
-    the off-diagonal magnitudes of row k sum to p_k (1 - p_k)), so that a Newton step of all K trees
-    at once never overshoots; for two classes the step equals that of ``Logistic``. XGBoost takes
-    the same factor, scikit-learn takes 1, LightGBM K / (K - 1).
+    the off-diagonal magnitudes of row k sum to p_k (1 - p_k)), so that the steps of all K trees at
+    once do not overshoot the loss's own quadratic model. For two classes and no regularization the
+    step in log-odds is that of ``Logistic``; reg_lambda acts on each of the two outputs, so it is
+    that of ``Logistic`` at reg_lambda / 2. XGBoost takes the same factor, scikit-learn takes 1,
+    LightGBM K / (K - 1).
     """
 
     name = "softmax"
