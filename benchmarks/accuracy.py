@@ -5,6 +5,10 @@
 Both estimators get the same settings and the same folds. The differences are paired by fold; their
 noise is the standard deviation over repetitions of the whole cross-validation, each with other
 folds: what another shuffle of the same data would change.
+
+For more than two classes the same settings are not the same step: our softmax Hessian is twice
+scikit-learn's (see ``Softmax`` in torchgbdt/core/objectives.py). Twice the learning rate and twice
+reg_lambda make up for it exactly, -2 lr G / (2 H + 2 lambda); the rows "same step" have both.
 """
 
 import argparse
@@ -15,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import datasets
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.model_selection import KFold, StratifiedKFold, cross_validate
 
@@ -28,6 +33,8 @@ DATA: dict[str, Callable[..., Any]] = {
     "wine": datasets.load_wine,
     "diabetes": datasets.load_diabetes,
 }
+OF_MANY_CLASSES = ("digits", "iris", "wine")
+SAME_STEP = {"learning_rate": 0.2, "reg_lambda": 2.0}
 SCORES = {"classifier": ("accuracy", "neg_log_loss"), "regressor": ("r2",)}
 SIGNS = {"neg_log_loss": -1.0}
 """scikit-learn turns losses round; the table shows them as losses again."""
@@ -73,29 +80,39 @@ def estimators(kind: str, n_estimators: int) -> tuple[Any, Any]:
 
 
 def compare(name: str, n_repeats: int, n_estimators: int) -> list[Row]:
-    """Cross-validate both on one data set."""
+    """Cross-validate both on one data set; ours with the same step as well where that differs."""
     X, y = DATA[name](return_X_y=True)
     kind = "regressor" if name == "diabetes" else "classifier"
     splitter = KFold if kind == "regressor" else StratifiedKFold
-    both = estimators(kind, n_estimators)
-    scores: dict[str, list[list[float]]] = {score: [[], []] for score in SCORES[kind]}
+    peer, ours = estimators(kind, n_estimators)
+    runs = {"peer": peer, name: ours}
+    if name in OF_MANY_CLASSES:
+        runs[f"{name}, same step"] = clone(ours).set_params(**SAME_STEP)
+    means: dict[str, dict[str, list[float]]] = {
+        run: {score: [] for score in SCORES[kind]} for run in runs
+    }
     for repeat in range(n_repeats):
         folds = list(splitter(N_FOLDS, shuffle=True, random_state=repeat).split(X, y))
-        for side, estimator in enumerate(both):
+        for run, estimator in runs.items():
             result = cross_validate(estimator, X, y, cv=folds, scoring=SCORES[kind])
-            for score, of_sides in scores.items():
-                of_sides[side].append(float(np.mean(result[f"test_{score}"])))
-    return [_row(name, score, np.array(of_sides)) for score, of_sides in scores.items()]
+            for score in SCORES[kind]:
+                means[run][score].append(float(np.mean(result[f"test_{score}"])))
+    return [
+        _row(run, score, means["peer"][score], means[run][score])
+        for run in means
+        if run != "peer"
+        for score in SCORES[kind]
+    ]
 
 
-def _row(name: str, score: str, means: np.ndarray) -> Row:
-    """``means``: (2, n_repeats), of the peer and of ours."""
-    means = SIGNS.get(score, 1.0) * means
-    difference = means[1] - means[0]
+def _row(name: str, score: str, peer: list[float], ours: list[float]) -> Row:
+    """From the mean over folds of each repetition."""
+    both = SIGNS.get(score, 1.0) * np.array([peer, ours])
+    difference = both[1] - both[0]
     noise = float(difference.std(ddof=1)) if difference.size > 1 else math.nan
     label = score.removeprefix("neg_").replace("_", " ")
-    peer, ours = means.mean(axis=1).tolist()
-    return Row(name, label, peer, ours, float(difference.mean()), noise)
+    means = both.mean(axis=1).tolist()
+    return Row(name, label, means[0], means[1], float(difference.mean()), noise)
 
 
 def main() -> None:

@@ -29,3 +29,7 @@ is a matter of tolerance: implementations are compared bit for bit."""
 RANDOM_COUNT = 5
 """Standard deviations that a count of random draws may lie from its mean. The draws are fixed by
 their keys, so the count is one number: chance would put it further off once in two million."""
+
+SAME_STEP = 2.0**-20
+"""Of probabilities after one round beside scikit-learn's booster at the same step: both round
+gradients to float32, 2^-24, and their sums of at most 150 of them; ours are exact from there on."""
