@@ -69,9 +69,12 @@ def test_each_objective_has_metrics_of_its_own(
     for other in {"rmse", "mae", "r2", "logloss", "error", "auc", "mse", ""} - set(names):
         with pytest.raises(InvalidParameterError) as caught:
             make_metrics((names[0], other), objective)
+        owner = {"rmse": "squared_error", "mae": "squared_error", "r2": "squared_error"}
+        owner |= dict.fromkeys(("logloss", "error", "auc"), "logistic")
+        hint = f", a metric of objective={owner[other]!r}" if other in owner else ""
         assert str(caught.value) == (
             f"eval_metric must be among {', '.join(map(repr, names))} for objective="
-            f"{objective.name!r}; found {other!r}."
+            f"{objective.name!r}; found {other!r}{hint}."
         )
 
 

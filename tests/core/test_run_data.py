@@ -4,11 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from core.hand_made import model
 from core.small_runs import binned, labels, quantized, raw
 from support.exact import assert_identical
+from support.ranks import run_ranks
 
 from torchgbdt.backends.oracle import OracleBackend
-from torchgbdt.core.communicator import SINGLE_RANK
+from torchgbdt.core.communicator import SINGLE_RANK, Communicator
 from torchgbdt.core.dataset import Dataset
 from torchgbdt.core.errors import InvalidDataError, InvalidParameterError
 from torchgbdt.core.feature_source import HostMatrix
@@ -255,3 +257,24 @@ def test_margins_of_a_dataset_are_looked_at_in_the_rows_that_count() -> None:
     assert quantized(TrainingData(dataset, margins=margins)).margins[0].tolist() == [[1], [2], [3]]
     margins[3] = np.nan
     assert "base_margin has nan in row 3" in refusal(TrainingData(dataset, margins=margins))
+
+
+# ------------------------------------------------------------------------------------------ ranks
+
+
+@pytest.mark.parametrize("what", ["eval_set", "base_margin", "init_model"])
+def test_arguments_on_some_ranks_only_are_refused_on_all(what: str) -> None:
+    given = {
+        "eval_set": TrainingData(raw(), [raw()]),
+        "base_margin": TrainingData(raw(), margins=np.ones(4)),
+        "init_model": TrainingData(raw(), init_model=model()),
+    }[what]
+
+    def work(communicator: Communicator) -> str:
+        data = given if communicator.rank == 1 else TrainingData(raw())
+        with pytest.raises(InvalidDataError) as caught:
+            quantized(data, communicator)
+        return str(caught.value)
+
+    messages = run_ranks(3, work)
+    assert all("on some ranks only" in message for message in messages)

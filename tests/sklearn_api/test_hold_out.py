@@ -47,6 +47,10 @@ def test_every_class_keeps_a_row_and_its_share(
     wanted = int(np.ceil(len(codes) * fraction))
     if not 0 < wanted < len(codes):
         return
+    if counts.max() == 1:
+        with pytest.raises(InvalidDataError, match="every class has one row only"):
+            choose_rows(len(codes), fraction, seed, codes_of_rows)
+        return
     held_out = choose_rows(len(codes), fraction, seed, codes_of_rows)
     found = np.bincount(codes_of_rows[held_out], minlength=counts.size)
     assert (found < counts).all()

@@ -227,9 +227,11 @@ def make_metrics(names: Sequence[str] | None, objective: type[Objective]) -> lis
     for name in (objective.default_metric,) if names is None else names:
         if name not in known:
             allowed = ", ".join(repr(allowed) for allowed in known)
+            others = [metric.objective.name for metric in METRICS if metric.name == name]
+            hint = f", a metric of objective={others[0]!r}" if others else ""
             raise InvalidParameterError(
                 f"eval_metric must be among {allowed} for objective={objective.name!r}; found "
-                f"{name!r}."
+                f"{name!r}{hint}."
             )
         metrics.append(known[name]())
     return metrics

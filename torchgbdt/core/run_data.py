@@ -129,6 +129,7 @@ class TrainingData:
         InvalidDataError : see ``row_values`` and ``class_labels``.
         InvalidParameterError : a setting does not fit the data.
         """
+        self._agree(communicator)
         find = find_objective(settings.objective)
         is_share = communicator.size > 1
         train = _check_one(self.train, 0, find, is_share)
@@ -150,6 +151,15 @@ class TrainingData:
         objective = find.for_classes(None if classes is None else classes.size)
         margins = self._check_margins(sets, objective)
         return CheckedData(sets, margins, self.init_model, objective, classes)
+
+    def _agree(self, communicator: Communicator) -> None:
+        """Ranks that were given different arguments would wait for each other's sums for ever."""
+        own = np.array([len(self.valids), self.margins is not None, self.init_model is not None])
+        if any(not np.array_equal(part, own) for part in communicator.gather(own)):
+            raise InvalidDataError(
+                "eval_set, base_margin or init_model were passed on some ranks only; pass as many "
+                "evaluation sets on every rank, and the others on all ranks or on none."
+            )
 
     def _check_margins(
         self, sets: Sequence[RawData | Dataset], objective: Objective

@@ -80,6 +80,11 @@ def choose_rows(
     place_in_class = np.arange(n_rows) - np.repeat(np.cumsum(counts) - counts, counts)
     held_out = np.zeros(n_rows, np.bool_)
     held_out[by_class] = place_in_class < np.repeat(quotas, counts)
+    if not held_out.any():
+        raise InvalidDataError(
+            "no row can be held out for early stopping: every class has one row only. Pass "
+            "eval_set, or early_stopping=False."
+        )
     return held_out
 
 

@@ -245,7 +245,8 @@ class Model:
         self, answer: _Answer, X: Any, base_margin: Any, feature_names: Sequence[str] | None
     ) -> Iterator[Any]:
         """The answers after each round; X is checked now, and read as they are asked for."""
-        rows = self._read_rows(X, base_margin, feature_names)
+        with ieee_arithmetic():
+            rows = self._read_rows(X, base_margin, feature_names)
         return self._stages(answer, rows)
 
     def _stages(self, answer: _Answer, rows: SummedRows) -> Iterator[Any]:

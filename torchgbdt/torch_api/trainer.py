@@ -92,6 +92,7 @@ class Trainer:
         Raises
         ------
         InvalidDataError : data that cannot be trained on.
+        InvalidParameterError : a setting that does not fit the data, or init_model.
         BackendUnavailableError : the backend or device cannot run here.
         StateError : this trainer is training already.
 
