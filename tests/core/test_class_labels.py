@@ -233,3 +233,11 @@ def test_texts_and_numbers_do_not_mix(labels: Any, classes: Any, message: str) -
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, np.bool_, np.str_])
 def test_no_labels_have_no_codes(classes: Any, dtype: type) -> None:
     assert codes_of(np.zeros(0, dtype), classes) == []
+
+
+def test_texts_too_long_for_labels_are_refused() -> None:
+    check_class_labels(np.array(["a" * 1000]), "y")
+    message = refusal(check_class_labels, np.array(["b", "a" * 1001]), "y")
+    assert (
+        message == "y has a text of 1001 characters; class labels have at most 1000. Shorten them."
+    )

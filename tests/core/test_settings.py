@@ -123,6 +123,8 @@ def test_integers_at_their_limits_are_accepted(name: str) -> None:
 def test_integers_beyond_their_limits_are_refused(name: str) -> None:
     low, high = INTEGERS[name]
     allowed = f"an integer >= {low}" if high is None else f"an integer from {low} to {high}"
+    none = {"max_depth": "no limit", "n_threads": "as many as torch uses"}
+    allowed += f", or None for {none[name]}" if name in none else ""
     for value in (low - 1, -(2**70)) if high is None else (low - 1, high + 1, 2**70):
         assert refusal(name, value) == f"{name} must be {allowed}; found {value!r}."
 

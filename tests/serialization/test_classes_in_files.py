@@ -93,6 +93,7 @@ def with_metadata(model: Model, **changes: Any) -> bytes:
         {"dtype": "float64", "values": [0, 1]},
         {"dtype": "str", "values": ["a", 1]},
         {"dtype": "str", "values": ["a", "b\0"]},
+        {"dtype": "str", "values": ["a", "b" * 1001]},  # numpy would give all labels its room
         {"dtype": "object", "values": ["a", "b"]},
         {"dtype": ["str"], "values": ["a", "b"]},
         {"dtype": "int64", "values": list(range(MAX_CLASSES + 1))},

@@ -114,3 +114,14 @@ def test_one_estimator_in_two_threads_is_one_of_both() -> None:
     for thread in threads:
         thread.join()
     assert shared.n_features_in_ == (4, 3)[expected.index(digest(shared))]
+
+
+def test_what_a_callback_does_to_the_estimator_stays() -> None:
+    class Note(tg.callbacks.Callback):
+        def on_train_end(self, context: Any) -> None:
+            estimator.seen = context.round
+            estimator.set_params(learning_rate=0.77)
+
+    estimator = tg.GBDTRegressor(n_estimators=2, callbacks=[Note()])
+    estimator.fit(*regression())
+    assert (estimator.seen, estimator.learning_rate, estimator.n_iter_) == (1, 0.77, 2)

@@ -133,3 +133,9 @@ def test_other_objective() -> None:
     warm = grown(*CASES[1], 2).set_params(n_estimators=4, objective="softmax")
     with pytest.raises(InvalidParameterError, match="was trained with objective='logistic'"):
         warm.fit(X, Y2)
+
+
+def test_bad_settings_are_refused_also_where_no_round_is_added() -> None:
+    warm = grown(*CASES[0], 2)
+    with pytest.raises(InvalidParameterError, match="learning_rate must be"):
+        warm.set_params(learning_rate=-1).fit(X, Y)

@@ -1,5 +1,6 @@
 """y becomes one numpy array of numbers or texts, whatever it came in."""
 
+import enum
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -223,14 +224,14 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "objects": (lambda: np.array(["a", 2.5], object), "of type str and of type float"),
     "pandas": (lambda: pd.Series(["a", 1]), "of type str and of type int"),
     "numbers": (lambda: pd.Series([1, 2.5], dtype=object), "of type int and of type float"),
-    "bytes": (lambda: [b"a", b"b"], "y holds bytes; .*Decode it"),
+    "bytes": (lambda: [b"a", b"b"], "y holds values of type bytes.*Decode it"),
     "bytes in pandas": (lambda: pd.Series([b"a"]), "y holds values of type bytes, such as b'a'"),
     "bytes in polars": (lambda: pl.Series([b"a"]), "y is a column of dtype Binary.*decode it"),
     "decimals": (lambda: [Decimal(1)], r"of type Decimal, such as Decimal\('1'\); .*Convert it"),
     "decimals in arrow": (lambda: pa.chunked_array([[Decimal(1)]]), "y is a column of dtype decim"),
     "dates": (lambda: pd.Series(pd.date_range("2013", periods=2)), "y has dtype datetime64.*conv"),
     "dates in polars": (lambda: pl.Series([1]).cast(pl.Date), "y is a column of dtype Date"),
-    "complex": (lambda: [1j], "y has dtype complex128"),
+    "complex": (lambda: [1j], "y holds values of type complex"),
     "huge integers": (lambda: [2**70, 1], "y has integers beyond 64 bits. Convert it to texts"),
     "NUL": (lambda: ["a\0", "a"], "ends in a NUL character"),
     "two columns": (lambda: pd.DataFrame({"a": [1], "b": [2]}), "frame of 2 columns; one is exp"),
@@ -249,3 +250,38 @@ def test_refused(what: str) -> None:
     make, message = REFUSED[what]
     with pytest.raises(InvalidDataError, match=message):
         labels(make())
+
+
+class Switch(str, enum.Enum):  # noqa: UP042 - StrEnum has another __str__
+    ON = "switched-on"
+    OFF = "switched-off"
+
+
+@pytest.mark.parametrize("form", [list, lambda y: np.array(y, np.object_)], ids=["list", "array"])
+def test_members_of_an_enum_of_texts_are_their_values(form: Any) -> None:
+    labels = read_labels(form([Switch.ON, Switch.OFF, Switch.ON]), "y", {})
+    assert labels.tolist() == ["switched-on", "switched-off", "switched-on"]
+
+
+def test_a_list_of_integers_and_floats_is_one_of_floats_where_that_is_exact() -> None:
+    assert read_labels([1, 2.5, -(2**53)], "y", {}).tolist() == [1.0, 2.5, -(2.0**53)]
+    for y in ([2**53 + 1, 0.0], [2**63 + 1, 2**63 + 2, -1]):
+        with pytest.raises(InvalidDataError, match="y h"):
+            read_labels(y, "y", {})
+
+
+@pytest.mark.parametrize(
+    "form",
+    [list, pd.Series, pl.Series, pa.array, lambda y: np.array(y, np.object_)],
+    ids=["list", "pandas", "polars", "arrow", "array"],
+)
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a\0", "y has a text that ends in a NUL character"),
+        ("z" * 1001, "y has a text of 1001 characters; class labels have at most 1000"),
+    ],
+)
+def test_texts_that_numpy_would_spoil_are_refused(form: Any, text: str, message: str) -> None:
+    with pytest.raises(InvalidDataError, match=message):
+        read_labels(form(["a", text]), "y", {})

@@ -100,7 +100,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "masked tensor": (quietly(masked_tensor), "MaskedTensor, a subclass of torch.Tensor"),
     "uninitialised": (torch.nn.UninitializedParameter, "UninitializedParameter, a subclass"),
     "freed": (resized_to_nothing, "X needs 24 bytes of memory, but its storage was resized to 0"),
-    "scipy sparse": (lambda: scipy.sparse.eye_array(3).tocsr(), r"sparse; pass X.toarray\(\)"),
+    "scipy sparse": (lambda: scipy.sparse.eye_array(3).tocsr(), r"csr.*Please pass X.toarray\(\)"),
+    "data loader": (
+        lambda: torch.utils.data.DataLoader([1, 2]),
+        r"DataLoader.*Please pass its tensors, such as \*dataset.tensors",
+    ),
+    "name": (lambda: "table.csv", "Please pass the values, not a name or a path"),
     "frame": (Frame, r"Frame.*pass X.to_numpy\(\)"),
     "int64 beyond 2^53": (lambda: torch.tensor([[0, 2**53 + 1]]), "9007199254740993 in row 0"),
     "uint64 beyond 2^53": (lambda: np.array([[2**64 - 1]], np.uint64), "18446744073709551615"),

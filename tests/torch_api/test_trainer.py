@@ -309,3 +309,29 @@ def test_an_interrupt_while_the_model_is_handed_over_leaves_the_one_before() -> 
     assert trainer.state is tg.TrainerState.FAILED
     assert trainer.model is good
     assert trainer.fit(X, Y).digest() == good.digest()
+
+
+@pytest.mark.parametrize("name", ["n_estimators", "device", "callbacks"])
+def test_settings_of_a_trainer_cannot_be_set_afterwards(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"{name} cannot be set. Make a new Trainer"):
+        setattr(tg.Trainer(), name, 5)
+
+
+def test_settings_can_be_read() -> None:
+    trainer = tg.Trainer(n_estimators=2, max_depth=3)
+    assert trainer.settings == {**tg.Trainer().settings, "n_estimators": 2, "max_depth": 3}
+    X, y = regression()
+    model = trainer.fit(X, y)
+    assert model.settings["max_depth"] == 3
+    model.settings["max_depth"] = 9
+    trainer.settings["max_depth"] = 9
+    assert model.settings["max_depth"] == trainer.settings["max_depth"] == 3
+
+
+def test_a_continued_model_keeps_its_feature_names() -> None:
+    X, y = regression(n_features=2)
+    named = tg.Trainer(**QUICK).fit(tg.Dataset(X, y, feature_names=["a", "b"]))
+    assert tg.Trainer(**QUICK).fit(X, y, init_model=named).feature_names == ("a", "b")
+    plain = tg.Trainer(**QUICK).fit(X, y)
+    data = tg.Dataset(X, y, feature_names=["a", "b"])
+    assert tg.Trainer(**QUICK).fit(data, init_model=plain).feature_names == ("a", "b")

@@ -17,17 +17,27 @@ MAX_CLASSES = 4096
 """More distinct labels than this are a mistake far more often than classes; each costs a tree per
 round and a column of predictions."""
 
+MAX_LABEL_LENGTH = 1000
+"""Characters. numpy gives every text the room of the longest, so one long one costs all of them."""
+
 _KIND_NAMES = {"b": "bools", "i": "integers", "u": "integers", "f": "floats", "U": "texts"}
 
 
 def check_class_labels(labels: AnyArray, name: str, kept_rows: Int64Array | None = None) -> None:
-    """Raise InvalidDataError if labels are fractions.
+    """Raise InvalidDataError if labels are fractions, or texts too long to be labels.
 
     Parameters
     ----------
     labels : checked by ``row_values.check_labels``, (n_rows,), of the rows that count. IN.
     kept_rows : int64, (n_rows,), the input row of each label for messages; None for all rows. IN.
     """
+    if _is_text(labels):
+        longest = int(np.strings.str_len(labels).max(initial=0))
+        if longest > MAX_LABEL_LENGTH:
+            raise InvalidDataError(
+                f"{name} has a text of {longest} characters; class labels have at most "
+                f"{MAX_LABEL_LENGTH}. Shorten them."
+            )
     if labels.dtype.kind != "f":
         return
     fractional = labels != np.floor(labels)

@@ -17,9 +17,15 @@ MAX_THREADS = 1024
 """A limit against absurd settings, not a tuning."""
 
 
-def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """Return ``value`` as int, or raise InvalidParameterError unless low <= value <= high."""
+def check_integer(
+    name: str, value: Any, low: int, high: int | None = None, *, or_none: str = ""
+) -> int:
+    """Return ``value`` as int, or raise InvalidParameterError unless low <= value <= high.
+
+    ``or_none``: what None means, for the message, where it is allowed.
+    """
     allowed = f"an integer >= {low}" if high is None else f"an integer from {low} to {high}"
+    allowed += f", or None for {or_none}" if or_none else ""
     is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not is_integer or value < low or (high is not None and value > high):
         raise InvalidParameterError(f"{name} must be {allowed}; found {value!r}.")
@@ -134,9 +140,12 @@ class TrainerSettings:
         _set(self, "max_bins", check_integer("max_bins", self.max_bins, MIN_BINS, MAX_BINS))
         _set(self, "min_samples_leaf", check_integer("min_samples_leaf", self.min_samples_leaf, 1))
         if self.max_depth is not None:
-            _set(self, "max_depth", check_integer("max_depth", self.max_depth, 1))
+            depth = check_integer("max_depth", self.max_depth, 1, or_none="no limit")
+            _set(self, "max_depth", depth)
         if self.n_threads is not None:
-            _set(self, "n_threads", check_integer("n_threads", self.n_threads, 1, MAX_THREADS))
+            none = "as many as torch uses"
+            n_threads = check_integer("n_threads", self.n_threads, 1, MAX_THREADS, or_none=none)
+            _set(self, "n_threads", n_threads)
         for name in ("learning_rate", "histogram_budget_mb"):
             _set(self, name, check_float(name, getattr(self, name), 0.0, strict=True))
         for name in ("min_child_weight", "reg_lambda", "gamma"):

@@ -156,7 +156,10 @@ class TrainingSession:
             "histogram_slots": n_slots,
         }
         first_round = 0 if initial is None else initial.n_rounds
-        return _Run(booster, self._evaluation(data, rows), baseline, first_round)
+        names = data.train.feature_names
+        if initial is not None and names is None:
+            names = initial.feature_names  # an array is taken by position, as in predict
+        return _Run(booster, self._evaluation(data, rows), baseline, first_round, names)
 
     def _evaluation(self, data: QuantizedData, rows: list[RunRows]) -> Evaluation:
         """Validation sets always; the training set only if the user named a metric."""
@@ -224,7 +227,7 @@ class TrainingSession:
                 n_features=train.n_features,
                 objective=objective.name,
                 link=objective.link,
-                feature_names=train.feature_names,
+                feature_names=run.feature_names,
                 classes=data.classes,
                 best_iteration=best,
                 settings={**asdict(self._settings), "max_bins": train.settings.max_bins},
@@ -262,6 +265,7 @@ class _Run:
     evaluation: Evaluation
     baseline: Float64Array
     first_round: int
+    feature_names: tuple[str, ...] | None
 
 
 def _n_slots(settings: TrainerSettings, total_bins: int, tree_outputs: int, total_rows: int) -> int:

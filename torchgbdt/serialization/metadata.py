@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, NoReturn
 
 from torchgbdt.core.arrays import AnyArray
-from torchgbdt.core.class_labels import MAX_CLASSES
+from torchgbdt.core.class_labels import MAX_CLASSES, MAX_LABEL_LENGTH
 from torchgbdt.core.errors import InvalidDataError, ModelFormatError
 from torchgbdt.core.model import DIGEST_SCHEMA, Model
 from torchgbdt.core.objectives import OBJECTIVES, Objective
@@ -144,9 +144,11 @@ _LABEL_CHECKS: dict[str, Callable[[Any], bool]] = {
     "int64": lambda label: is_integer(label, -(2**63), 2**63 - 1),
     "uint64": lambda label: is_integer(label, 0, 2**64 - 1),
     "float64": lambda label: isinstance(label, float) and math.isfinite(label),
-    "str": lambda label: isinstance(label, str) and not label.endswith("\0"),
+    "str": lambda label: (
+        isinstance(label, str) and len(label) <= MAX_LABEL_LENGTH and not label.endswith("\0")
+    ),
 }
-"""By the name of the dtype; numpy drops trailing NULs of texts."""
+"""By the name of the dtype; numpy drops trailing NULs of texts, and pads all to the longest."""
 
 _METADATA_CHECKS: dict[str, Callable[[Any], bool]] = {
     "format_version": lambda value: is_integer(value, 1),

@@ -32,7 +32,8 @@ class GBDTClassifier(ClassifierMixin, GBDTEstimator):  # type: ignore[misc]
     learning_rate, max_depth, max_leaves, max_bins, min_samples_leaf, min_child_weight, reg_lambda,
     gamma, subsample, colsample_bytree, baseline, eval_metric, device, backend, n_threads,
     histogram_budget_mb :
-        as in ``tg.Trainer``, with the same defaults; ``fit`` checks them.
+        as in ``tg.Trainer``, with the same defaults; ``fit`` checks them. Of max_leaves, subsample
+        and colsample_bytree only the defaults are built.
     random_state : 0 <= random_state < 2^64 keys all random choices; None or a numpy RandomState: a
         key is drawn from it.
     warm_start : whether ``fit`` goes on from the model that there is, up to ``n_estimators`` rounds

@@ -32,6 +32,9 @@ from torchgbdt.torch_api.trainer import Trainer
 SETTINGS = tuple(field.name for field in fields(TrainerSettings))
 """Parameters that go to the Trainer under the same name."""
 
+FITTED = {"model_", "history_", "n_features_in_", "feature_names_in_", "_seed"}
+"""Attributes that ``fit`` sets, all or none."""
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -152,7 +155,10 @@ class GBDTEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 X, y, sample_weight, eval_set, eval_sample_weight, base_margin, eval_base_margin
             )
         )
-        self.__dict__ = fitted.__dict__
+        gained = {name: value for name, value in vars(fitted).items() if name in FITTED}
+        self.__dict__.update(gained)
+        for name in FITTED - gained.keys():
+            self.__dict__.pop(name, None)
         return self
 
     def _fit(self, given: FitArguments) -> None:
@@ -161,19 +167,20 @@ class GBDTEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         previous = self.model_ if self.warm_start and hasattr(self, "model_") else None
         given = read_fit_arguments(self, given, reset=previous is None)
         prepared = self._prepare(given, previous)
-        if previous is None or _is_number(self.random_state):
+        if not hasattr(self, "_seed") or previous is None or _is_number(self.random_state):
             self._seed = _draw_seed(self.random_state)
         settings = {name: getattr(self, name) for name in SETTINGS}
         settings |= {"objective": prepared.objective, "random_state": self._seed}
-        if previous is not None:
-            settings["n_estimators"] = self._rounds_to_add(previous)
-            if settings["n_estimators"] == 0:
-                return
-            settings["baseline"] = None  # it is the model's
+        n_added = None if previous is None else self._rounds_to_add(previous)
+        if n_added is not None:
+            # The baseline is the model's; the other settings are checked if no round is added, too.
+            settings |= {"n_estimators": max(n_added, 1), "baseline": None}
         callbacks = list(check_callbacks(() if self.callbacks is None else self.callbacks))
         if self.early_stopping:
             callbacks.append(EarlyStopping(patience=self.n_iter_no_change, min_delta=self.tol))
         trainer = Trainer(callbacks=callbacks, **settings)
+        if n_added == 0:
+            return
         given = prepared.arguments
         if self.early_stopping and given.eval_set is None:
             given = hold_out(given, self.validation_fraction, self._seed, prepared.codes)

@@ -13,7 +13,8 @@ import narwhals as nw
 import numpy as np
 import torch
 
-from torchgbdt.core.arrays import AnyArray
+from torchgbdt.core.arrays import MAX_EXACT_INTEGER, AnyArray
+from torchgbdt.core.class_labels import MAX_LABEL_LENGTH
 from torchgbdt.core.errors import InvalidDataError
 from torchgbdt.torch_api.columns import Column, check_no_nulls, columns_of, dtype_of
 from torchgbdt.torch_api.tensors import (
@@ -48,7 +49,7 @@ def read_labels(y: Any, name: str, copies: dict[str, str]) -> AnyArray:
     Returns
     -------
     bool, (u)int8..64, float16..64 or text (kind U), with the axes that y had; missing floats are
-    nan.
+    nan. Other labels may not be missing, not even in rows of weight 0.
 
     Raises
     ------
@@ -59,9 +60,7 @@ def read_labels(y: Any, name: str, copies: dict[str, str]) -> AnyArray:
         return np.atleast_1d(tensor_values(y, name, copies))
     columns = columns_of(y, name)
     if columns is None:
-        array = as_array(y, name)
-        if array.dtype.kind == "U" and isinstance(y, list | tuple):
-            array = np.array(y, np.object_)  # numpy makes texts of numbers among texts
+        array = _of_objects(y) if isinstance(y, list | tuple) else as_array(y, name)
     elif len(columns) == 1:
         array = _column_labels(columns[0], name)
     else:
@@ -71,6 +70,23 @@ def read_labels(y: Any, name: str, copies: dict[str, str]) -> AnyArray:
     return np.atleast_1d(_plain(array, name))
 
 
+def _of_objects(y: Any) -> AnyArray:
+    """A list as an array of its objects where numpy would make others of them.
+
+    It makes texts of numbers among texts, and floats of integers beyond 64 bits or among floats:
+    these are left to it where every integer has a float64 of its own.
+    """
+    objects = np.array(y, np.object_)
+    values = objects.ravel().tolist()
+    kinds = {_kind(kind) for kind in set(map(type, values))}
+    if kinds == {"float"} or (
+        kinds == {"int", "float"}
+        and all(abs(v) <= MAX_EXACT_INTEGER for v in values if _kind(type(v)) == "int")
+    ):
+        return objects.astype(np.float64)
+    return objects
+
+
 def _column_labels(column: Column, name: str) -> AnyArray:
     """The labels of a column; texts and whatever a frame holds as objects come as objects."""
     if isinstance(dtype_of(column), np.dtype):  # of pandas
@@ -78,7 +94,9 @@ def _column_labels(column: Column, name: str) -> AnyArray:
     if not isinstance(column.dtype, _LABELS):
         return column_to_numpy(column, name)
     check_no_nulls(column, name)  # first: narwhals may take a null category for another one
-    return column.to_numpy()
+    labels = np.empty(len(column), np.object_)  # an array of texts would lose trailing NULs
+    labels[:] = column.to_list()
+    return labels
 
 
 def _plain(array: AnyArray, name: str) -> AnyArray:
@@ -120,11 +138,23 @@ def _from_objects(array: AnyArray, name: str) -> AnyArray:
             f"{name} holds values of type {kind}, such as {reprlib.repr(values[0])}; {_ONE_KIND}. "
             f"{advice}."
         )
-    if kind == "str" and any(value.endswith("\0") for value in values):
+    if kind == "str":
+        return _texts(values, name).reshape(array.shape)
+    return (_integers(values, name) if kind == "int" else np.array(values)).reshape(array.shape)
+
+
+def _texts(values: list[str], name: str) -> AnyArray:
+    if any(value.endswith("\0") for value in values):
         raise InvalidDataError(
             f"{name} has a text that ends in a NUL character, which numpy drops. Strip it."
         )
-    return (_integers(values, name) if kind == "int" else np.array(values)).reshape(array.shape)
+    longest = max(map(len, values))
+    if longest > MAX_LABEL_LENGTH:  # numpy would give all of them its room
+        raise InvalidDataError(
+            f"{name} has a text of {longest} characters; class labels have at most "
+            f"{MAX_LABEL_LENGTH}. Shorten them."
+        )
+    return np.array([str.__str__(value) for value in values])  # members of an enum by their value
 
 
 def _integers(values: list[int], name: str) -> AnyArray:

@@ -196,6 +196,11 @@ class Model:
         return self._core.objective
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """What the model was trained with, by name; a copy."""
+        return dict(self._core.settings)
+
+    @property
     def classes(self) -> AnyArray | None:
         """Class labels in code order; None for regression."""
         return None if self._core.classes is None else self._core.classes.copy()

@@ -65,5 +65,6 @@ def _labels(classes: AnyArray, is_float64: bool) -> AnyArray:
     """The classes; floats as float32 for a float32 X, as MPS has no other, where that is exact."""
     if classes.dtype.kind != "f" or is_float64:
         return classes
-    single = classes.astype(np.float32)
+    with np.errstate(over="ignore"):
+        single = classes.astype(np.float32)
     return single if np.array_equal(single, classes) else classes

@@ -29,7 +29,16 @@ _FIT_ARGUMENTS = (
 _ELSEWHERE = {
     **dict.fromkeys(("eta", "lr"), "use learning_rate"),
     **dict.fromkeys(
-        ("num_boost_round", "num_iterations", "max_iter", "n_rounds"), "use n_estimators"
+        (
+            "num_boost_round",
+            "num_iterations",
+            "num_trees",
+            "max_iter",
+            "n_rounds",
+            "iterations",
+            "epochs",
+        ),
+        "use n_estimators",
     ),
     **dict.fromkeys(("n_jobs", "nthread", "num_threads"), "use n_threads"),
     **dict.fromkeys(("seed", "random_seed"), "use random_state"),
@@ -38,11 +47,29 @@ _ELSEWHERE = {
     **dict.fromkeys(("reg_alpha", "lambda_l1", "alpha"), "L1 regularization is not built yet"),
     **dict.fromkeys(("min_child_samples", "min_data_in_leaf"), "use min_samples_leaf"),
     **dict.fromkeys(("num_leaves", "max_leaf_nodes"), "max_leaves is not built yet"),
+    **dict.fromkeys(
+        ("bagging_fraction", "bagging_freq", "feature_fraction", "max_features", "rsm"),
+        "sampling of rows and columns is not built yet",
+    ),
+    **dict.fromkeys(
+        ("colsample_bylevel", "colsample_bynode", "max_delta_step", "tree_method", "multi_output"),
+        "it is not built yet",
+    ),
+    **dict.fromkeys(
+        ("monotone_constraints", "monotonic_cst", "interaction_constraints", "interaction_cst"),
+        "constraints are not built yet",
+    ),
+    **dict.fromkeys(
+        ("cat_features", "enable_categorical", "cat_l2"), "categorical features are not built yet"
+    ),
+    **dict.fromkeys(("booster", "boosting_type", "boosting"), "there are gradient-boosted trees"),
+    "grow_policy": "trees grow level by level",
+    **dict.fromkeys(("task_type", "use_gpu", "gpu_id", "device_type"), "use device"),
     **dict.fromkeys(("base_score", "init_score"), "use baseline, or base_margin in fit"),
-    **dict.fromkeys(("loss", "criterion"), "use objective"),
+    **dict.fromkeys(("loss", "loss_function", "criterion"), "use objective"),
     **dict.fromkeys(("metric", "metrics"), "use eval_metric"),
     **dict.fromkeys(
-        ("early_stopping_rounds", "early_stopping", "n_iter_no_change"),
+        ("early_stopping_rounds", "early_stopping", "n_iter_no_change", "od_wait", "patience"),
         "use callbacks=[tg.callbacks.EarlyStopping(patience=...)]",
     ),
     **dict.fromkeys(
@@ -54,6 +81,13 @@ _ELSEWHERE = {
         "pass sample_weight to fit, or use tg.GBDTClassifier(class_weight=...)",
     ),
     **dict.fromkeys(("num_class", "n_classes"), "classes are found in y"),
+    **dict.fromkeys(
+        ("evals", "valid_sets", "validation_data", "X_val", "y_val", "eval_names"),
+        "pass eval_set=[(X_valid, y_valid)] with the data",
+    ),
+    **dict.fromkeys(("weight", "weights", "sample_weights"), "pass sample_weight with the data"),
+    **dict.fromkeys(("label", "labels", "target"), "pass y with the data"),
+    "warm_start": "pass init_model to fit, or use an estimator such as tg.GBDTClassifier",
     **dict.fromkeys(("feature_names", "categorical_features"), "it belongs to tg.Dataset"),
 }
 
@@ -61,11 +95,15 @@ _ELSEWHERE = {
 # Objectives and metrics by the names that other libraries have for them.
 _OBJECTIVES_ELSEWHERE = {
     **dict.fromkeys(
-        ("reg:squarederror", "regression", "regression_l2", "l2", "mse", "RMSE"), "squared_error"
+        ("reg:squarederror", "regression", "regression_l2", "l2", "mse", "squared_loss", "RMSE"),
+        "squared_error",
     ),
-    **dict.fromkeys(("binary:logistic", "binary", "log_loss", "Logloss"), "logistic"),
     **dict.fromkeys(
-        ("multi:softprob", "multi:softmax", "multiclass", "MultiClass", "softprob"), "softmax"
+        ("binary:logistic", "binary", "log_loss", "logloss", "Logloss", "classification"),
+        "logistic",
+    ),
+    **dict.fromkeys(
+        ("multi:softprob", "multi:softmax", "multiclass", "MultiClass", "cross_entropy"), "softmax"
     ),
 }
 _METRICS_ELSEWHERE = {
@@ -76,7 +114,8 @@ _METRICS_ELSEWHERE = {
         ("log_loss", "mlogloss", "binary_logloss", "multi_logloss", "cross_entropy", "Logloss"),
         "logloss",
     ),
-    **dict.fromkeys(("merror", "binary_error", "multi_error", "accuracy", "Accuracy"), "error"),
+    **dict.fromkeys(("merror", "binary_error", "multi_error"), "error"),
+    **dict.fromkeys(("accuracy", "Accuracy"), "error, which is 1 - accuracy"),
     **dict.fromkeys(("AUC", "roc_auc"), "auc"),
 }
 
@@ -134,7 +173,7 @@ def _check_spellings(argument: str, names: Sequence[str], elsewhere: Mapping[str
     for name in names:
         if name in elsewhere:
             raise InvalidParameterError(
-                f"{argument}={name!r} is called {elsewhere[name]!r} here; write that."
+                f"{argument}={name!r} is called {elsewhere[name]} here; write that."
             )
 
 

@@ -210,7 +210,11 @@ def _make_array(values: Any, name: str) -> Any:
     if hasattr(values, "to_numpy"):
         advice = f"pass {name}.to_numpy(), with text columns encoded as numbers"
     elif hasattr(values, "tocsr") or hasattr(values, "todense"):
-        advice = f"it is sparse; pass {name}.toarray()"
+        advice = f"pass {name}.toarray()"
+    elif isinstance(values, torch.utils.data.DataLoader | torch.utils.data.Dataset):
+        advice = "pass its tensors, such as *dataset.tensors, or batches joined by torch.cat"
+    elif isinstance(values, str):
+        advice = "pass the values, not a name or a path"
     else:
         advice = "convert it first"
     raise InvalidDataError(

@@ -8,6 +8,7 @@ Nothing here computes: this is where torch meets the core.
 import os
 import threading
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, Unpack
 
 import torch
@@ -38,7 +39,8 @@ class Trainer:
         reg_lambda=1.0, gamma=0.0, subsample=1.0, colsample_bytree=1.0, baseline=None (fitted),
         eval_metric=None (training rows are evaluated only if one is named), random_state=0,
         device="auto" (where X lies), backend="auto", n_threads=None (as many as torch uses),
-        histogram_budget_mb=512.
+        histogram_budget_mb=512. Of max_leaves, subsample and colsample_bytree only the defaults
+        are built.
 
     Raises
     ------
@@ -174,6 +176,19 @@ class Trainer:
         session = self._session
         facts = self._diagnostics if session is None else session.diagnostics()
         return {**facts, "state": self.state.value, "copied_from": dict(self._copies)}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All settings, by name; a copy."""
+        return asdict(self._settings)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse settings: they are checked at construction, and this would change nothing."""
+        if name == "callbacks" or name in SettingsArguments.__annotations__:
+            raise AttributeError(
+                f"a Trainer keeps its settings; {name} cannot be set. Make a new Trainer."
+            )
+        super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: everything but a run in progress."""
