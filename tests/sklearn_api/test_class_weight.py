@@ -105,3 +105,19 @@ def test_a_class_that_a_fold_lacks_may_have_a_weight() -> None:
 def test_weights_that_leave_one_class() -> None:
     with pytest.raises(InvalidDataError, match="y has one class only"):
         fitted({0: 0, 1: 0})
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 1e-3, 1: 1e3}])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_one_digest_over_backends_and_threads(class_weight: Any, n_classes: int) -> None:
+    _, y = classification(n_classes)
+    runs = [("oracle", 1), *(("cpu", n_threads) for n_threads in (1, 2, 3, 7))]
+    digests = {
+        digest(
+            tg.GBDTClassifier(
+                class_weight=class_weight, backend=backend, n_threads=n_threads, **QUICK
+            ).fit(X, y, W)
+        )
+        for backend, n_threads in runs
+    }
+    assert len(digests) == 1
