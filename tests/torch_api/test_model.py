@@ -3,6 +3,7 @@
 import copy
 import pickle
 import statistics
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -109,13 +110,23 @@ def test_a_stage_costs_one_round(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_base_margin_is_added_to_the_trees() -> None:
     margin = np.linspace(-3, 3, len(X))
     model = tg.train(X, Y, base_margin=margin, **QUICK)
-    plain = model.predict_raw(X.double())
+    plain = model.predict_raw(X.double(), base_margin=np.zeros(len(X)))
     found = model.predict_raw(X.double(), base_margin=margin)
     # float32(margin + sum) in float64: the baseline is 0
     expected = (torch.from_numpy(margin).float() + plain.float()).double()
     assert torch.equal(found, expected)
     assert torch.equal(model.predict(X.double(), base_margin=margin), found)
     assert torch.equal(list(model.staged_predict_raw(X.double(), base_margin=margin))[-1], found)
+
+
+def test_a_model_that_was_trained_with_a_margin_warns_without_one(tmp_path: Path) -> None:
+    model = tg.train(X, Y, base_margin=np.ones(len(X)), **QUICK)
+    model.save(tmp_path / "m")
+    for one in (model, tg.load(tmp_path / "m"), tg.train(X, Y, init_model=model, **QUICK)):
+        for method in (one.predict, one.predict_raw, one.staged_predict):
+            with pytest.warns(UserWarning, match="was trained with base_margin"):
+                method(X)
+    assert "base_margin" not in MODEL.settings
 
 
 @pytest.mark.parametrize(

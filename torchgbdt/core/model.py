@@ -18,6 +18,9 @@ from torchgbdt.core.tree import Forest, check_forest
 DIGEST_SCHEMA = 1
 """Version of the byte order below; not the version of any file format."""
 
+TRAINED_WITH_MARGIN = "base_margin"
+"""Among a model's settings, and True, if its predictions need margins like those of training."""
+
 IMPORTANCE_KINDS = ("gain", "split", "cover")
 
 

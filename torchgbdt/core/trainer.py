@@ -20,7 +20,7 @@ from torchgbdt.core.errors import StateError
 from torchgbdt.core.growth import TreeGrower, TreeLimits
 from torchgbdt.core.histogram_plan import HistogramPlan
 from torchgbdt.core.metrics import MeanLoss, make_metrics
-from torchgbdt.core.model import Model, check_model
+from torchgbdt.core.model import TRAINED_WITH_MARGIN, Model, check_model
 from torchgbdt.core.objectives import find_objective
 from torchgbdt.core.observer import (
     History,
@@ -159,7 +159,10 @@ class TrainingSession:
         names = data.train.feature_names
         if initial is not None and names is None:
             names = initial.feature_names  # an array is taken by position, as in predict
-        return _Run(booster, self._evaluation(data, rows), baseline, first_round, names)
+        has_margin = data.margins[0] is not None
+        if initial is not None:
+            has_margin |= bool(initial.settings.get(TRAINED_WITH_MARGIN))
+        return _Run(booster, self._evaluation(data, rows), baseline, first_round, names, has_margin)
 
     def _evaluation(self, data: QuantizedData, rows: list[RunRows]) -> Evaluation:
         """Validation sets always; the training set only if the user named a metric."""
@@ -230,7 +233,11 @@ class TrainingSession:
                 feature_names=run.feature_names,
                 classes=data.classes,
                 best_iteration=best,
-                settings={**asdict(self._settings), "max_bins": train.settings.max_bins},
+                settings={
+                    **asdict(self._settings),
+                    "max_bins": train.settings.max_bins,
+                    **({TRAINED_WITH_MARGIN: True} if run.has_margin else {}),
+                },
             )
         )
 
@@ -266,6 +273,7 @@ class _Run:
     baseline: Float64Array
     first_round: int
     feature_names: tuple[str, ...] | None
+    has_margin: bool
 
 
 def _n_slots(settings: TrainerSettings, total_bins: int, tree_outputs: int, total_rows: int) -> int:

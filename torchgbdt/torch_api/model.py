@@ -1,6 +1,7 @@
 """The public, immutable model: tensors or numpy arrays in, predictions of the same kind out."""
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -76,7 +77,7 @@ class Model:
         ----------
         X : tensor, array or frame, (n_rows, n_features). IN.
         base_margin : raw predictions that the trees are added to, (n_rows,), or (n_rows,
-            n_outputs) for softmax; for models that were trained with one. IN.
+            n_outputs) for softmax. IN. A model that was trained with one warns without it.
         feature_names : names of X's columns, to be compared with the model's.
 
         Returns
@@ -269,6 +270,13 @@ class Model:
         features = self._read(X, feature_names)
         n_rows, n_outputs = features.matrix.n_rows, self._core.n_outputs
         margins = None
+        if base_margin is None and self._core.settings.get(core.TRAINED_WITH_MARGIN):
+            warnings.warn(
+                "this model was trained with base_margin and predicts without it; pass base_margin "
+                "here as well, zeros if that is what you want.",
+                UserWarning,
+                stacklevel=4,
+            )
         if base_margin is not None:
             margins = read_vector(base_margin, "base_margin", {})
             margins = check_margins(margins, n_rows, n_outputs=n_outputs)
