@@ -73,6 +73,13 @@ def test_logistic_error_values(backend: ComputeBackend) -> None:
     assert losses_at(backend, LogisticError, raw, [1] * 8) == [1, 1, 0, 0, 0, 0, 1, 1]
 
 
+def test_a_prediction_that_becomes_subnormal_is_even_odds(backend: ComputeBackend) -> None:
+    # 1.5 * 2^-126 - 2^-126 = 2^-127 counts as 0, which is the first class
+    prepare_classes(backend, class_rows([1.5 * 2.0**-126], [0]))
+    backend.update_predictions(leaf_tree(np.array([-(2.0**-126)])), 0)
+    assert backend.compute_losses(LogisticError(), 0) == (0.0, True)
+
+
 # ------------------------------------------------------------------------------------- softmax
 
 

@@ -74,6 +74,15 @@ def test_predictions_that_differ_only_before_rounding_tie(backend: ComputeBacken
     assert found.weights.tolist() == [[1, 1]]
 
 
+def test_a_prediction_that_becomes_subnormal_ties_with_zero(backend: ComputeBackend) -> None:
+    # 1.5 * 2^-126 - 2^-126 = 2^-127
+    tiny = 2.0**-126
+    prepare_classes(backend, class_rows([1.5 * tiny, tiny, 2 * tiny], [1, 0, 1]))
+    backend.update_predictions(leaf_tree(np.array([-tiny])), 0)
+    assert backend.rank_rows(0, 0).keys.tolist() == [0, 0x00800000]
+    assert backend.rank_rows(0, 0).weights.tolist() == [[1, 1], [0, 1]]
+
+
 def test_rankings_follow_the_predictions(under_test: BackendUnderTest) -> None:
     data = (class_rows([1.0, -1.0], [0, 1]), class_rows([5.0], [1]))
     backend = prepare_classes(in_lockstep(under_test), *data)
