@@ -133,12 +133,13 @@ def test_softmax_with_weights(backend: ComputeBackend) -> None:
 
 
 def test_raw_predictions_are_baseline_margin_and_sum(backend: ComputeBackend) -> None:
-    # Class 0: the baseline 2^24 + 3/4 is hi + lo with hi = 2^24, lo = 3/4, and margin + sum = 1/2.
-    # lo + 1/2 = 5/4, and 2^24 + 5/4 rounds to 2^24 + 2; (hi + lo) + 1/2 would be 2^24. Class 1:
-    # 2^24 + (0 + 2), the same. Class 2: 2^24, less by 2. So p = 1/(2 + e^-2) twice.
-    rows = class_rows([[0.25, 0.0, 0.0]], [0])
+    # Class 0: the baseline 2^24 + 3/4 is hi + lo with hi = 2^24, lo = 3/4; the margin 2^24 and the
+    # sum 1 - 2^24 add up to 1. lo + 1 = 7/4, and 2^24 + 7/4 rounds to 2^24 + 2; (hi + lo) + 1 would
+    # be 2^24, and so would hi + ((lo + margin) + sum). Class 1: 2^24 + (0 + 2), the same. Class 2:
+    # 2^24, less by 2. So p = 1/(2 + e^-2) twice.
+    rows = class_rows([[2.0**24, 0.0, 0.0]], [0])
     prepare_classes(backend, rows, baseline=[2.0**24 + 0.75, 2.0**24, 2.0**24])
-    for value, output in ((0.25, 0), (2.0, 1), (0.0, 2)):
+    for value, output in ((1 - 2.0**24, 0), (2.0, 1), (0.0, 2)):
         backend.update_predictions(leaf_tree(np.array([value])), output)
     g, _ = gradients_of(backend, 3)
     assert g.tolist() == [float32s(-0.53168947, 0.4683105, 0.06337893)]

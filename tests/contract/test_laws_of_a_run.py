@@ -87,6 +87,18 @@ def test_history_follows_from_the_model(under_test: BackendUnderTest, name: str)
             assert_identical(found, expected)
 
 
+@pytest.mark.parametrize(
+    ("name", "n_outputs"),
+    [("given baseline", 1), ("logistic, given baseline", 1), ("3 classes, given baseline", 3)],
+)
+def test_a_given_baseline_is_that_of_every_output(
+    under_test: BackendUnderTest, name: str, n_outputs: int
+) -> None:
+    one = scenario(name)
+    model = train(under_test.make(), one).model
+    assert model.baseline.tolist() == [one.settings["baseline"]] * n_outputs
+
+
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_raw_values_predict_what_bins_predicted(under_test: BackendUnderTest, name: str) -> None:
     one = scenario(name)
