@@ -98,8 +98,7 @@ class NaiveBackend(ComputeBackend):
         return self._settings
 
     def run_rows(self, dataset):
-        if not self._datasets:
-            raise StateError("no run")
+        self.run_settings()
         return self._datasets[dataset]
 
     def sample_rows(self, tree) -> int:
