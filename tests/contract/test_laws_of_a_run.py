@@ -8,7 +8,8 @@ import pytest
 from support import recompute
 from support.backends import BackendUnderTest
 from support.exact import assert_identical
-from support.runs import Outcome, Rows, Scenario, train
+from support.reference import outcome_of
+from support.runs import EVAL_METRICS, Outcome, Rows, Scenario, train
 from support.scenarios import SCENARIOS, scenario
 from support.scenarios_of_classes import CLASS_SCENARIOS
 
@@ -60,31 +61,43 @@ def rounds_of(one: Scenario, outcome: Outcome) -> range:
     return range(first + 1, outcome.model.n_rounds + 1)
 
 
+class Recomputed:
+    """Predictions and history of a scenario's model; equal models are computed once."""
+
+    def __init__(self, one: Scenario, outcome: Outcome) -> None:
+        model, rounds = outcome.model, rounds_of(one, outcome)
+        self.predictions = [
+            [np.array(recompute.raw_predictions(model, r, n), np.float32) for r in data_sets(one)]
+            for n in rounds
+        ]
+        names = ["train", *(f"valid_{i}" for i in range(len(one.valids)))]
+        self.history = {
+            name: {
+                metric: [recompute.metric(metric, model, rows, n) for n in rounds]
+                for metric in EVAL_METRICS[one.objective]
+            }
+            for name, rows in zip(names, data_sets(one), strict=True)
+        }
+
+
+RECOMPUTED: dict[tuple[str, str], Recomputed] = {}
+
+
+def recomputed(name: str, outcome: Outcome) -> Recomputed:
+    key = name, outcome.model.digest()
+    if key not in RECOMPUTED:
+        RECOMPUTED[key] = Recomputed(scenario(name), outcome)
+    return RECOMPUTED[key]
+
+
 @every_name
-def test_predictions_after_each_round_follow_from_the_model(
+def test_predictions_after_each_round_and_history_follow_from_the_model(
     under_test: BackendUnderTest, name: str
 ) -> None:
-    one = scenario(name)
-    witness, outcome = witnessed(under_test, one)
-    rounds = rounds_of(one, outcome)
-    for n_rounds, after_round in zip(rounds, witness.predictions, strict=True):
-        for rows, found in zip(data_sets(one), after_round, strict=True):
-            expected = recompute.raw_predictions(outcome.model, rows, n_rounds)
-            assert_identical(found, np.array(expected, np.float32))
-
-
-@every_name
-def test_history_follows_from_the_model(under_test: BackendUnderTest, name: str) -> None:
-    one = scenario(name)
-    outcome = train(under_test.make(), one)
-    names = ["train", *(f"valid_{i}" for i in range(len(one.valids)))]
-    assert list(outcome.history) == names
-    for data_set, rows in zip(names, data_sets(one), strict=True):
-        for metric, found in outcome.history[data_set].items():
-            expected = [
-                recompute.metric(metric, outcome.model, rows, n) for n in rounds_of(one, outcome)
-            ]
-            assert_identical(found, expected)
+    witness, outcome = witnessed(under_test, scenario(name))
+    expected = recomputed(name, outcome)
+    assert_identical(witness.predictions, expected.predictions)
+    assert_identical(outcome.history, expected.history)
 
 
 @pytest.mark.parametrize(
@@ -94,9 +107,8 @@ def test_history_follows_from_the_model(under_test: BackendUnderTest, name: str)
 def test_a_given_baseline_is_that_of_every_output(
     under_test: BackendUnderTest, name: str, n_outputs: int
 ) -> None:
-    one = scenario(name)
-    model = train(under_test.make(), one).model
-    assert model.baseline.tolist() == [one.settings["baseline"]] * n_outputs
+    given = scenario(name).settings["baseline"]
+    assert outcome_of(under_test, name).model.baseline.tolist() == [given] * n_outputs
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -42,3 +42,6 @@ BACKENDS = [
     BackendUnderTest("oracle", "oracle", OracleBackend, NaiveBackend),
     *(BackendUnderTest(f"cpu-{n}", "cpu", native(n)) for n in (1, 2, 3, 7)),
 ]
+
+ONE_OF_EACH = [one for one in BACKENDS if one.id in ("oracle", "cpu-3")]
+"""For long runs of so few rows that the number of threads makes no difference."""

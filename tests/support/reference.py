@@ -1,5 +1,6 @@
-"""Outcomes of the scenarios on a backend's reference, computed once per process."""
+"""Outcomes of the scenarios on a backend and on its reference, computed once per process."""
 
+from collections.abc import Callable
 from functools import cache
 
 from support.backends import BackendUnderTest
@@ -13,6 +14,11 @@ def reference_outcome(under_test: BackendUnderTest, name: str) -> Outcome:
     return _outcome(under_test.make_reference, name)
 
 
+def outcome_of(under_test: BackendUnderTest, name: str) -> Outcome:
+    """For tests that only look at it, and need no backend of their own."""
+    return _outcome(under_test.make, name)
+
+
 @cache
-def _outcome(make_backend: type[ComputeBackend], name: str) -> Outcome:
+def _outcome(make_backend: Callable[[], ComputeBackend], name: str) -> Outcome:
     return train(make_backend(), scenario(name))
