@@ -57,13 +57,7 @@ def tail(history: dict[str, dict[str, list[float]]], first: int) -> dict[str, An
     }
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *(name for name in NAMES if "gamma" not in name and "baseline" not in name),
-        "given baseline",
-    ],
-)
+@every_name
 def test_five_rounds_and_five_are_ten(under_test: BackendUnderTest, name: str) -> None:
     whole = train(under_test.make(), rounds(name, 10))
     found = in_two_runs(under_test.make, name, 5, 5)

@@ -16,8 +16,8 @@ from support.scenarios import scenario
 
 OBJECTIVES = {"squared error": "{}", "logistic": "logistic, {}", "softmax": "3 classes, {}"}
 KINDS = [
-    "fractional weights", "zero weights", "huge range of weights", "missing values", "margins",
-    "given baseline", "continued", "ties", "many rows",
+    "fractional weights", "zero weights", "huge range of weights", "subnormal weights",
+    "missing values", "margins", "given baseline", "continued", "ties", "gamma", "many rows",
 ]  # fmt: skip
 MATRIX = {
     f"{objective}: {kind}": pattern.format(kind)
@@ -27,10 +27,10 @@ MATRIX = {
 MATRIX |= {
     name: name
     for name in (
-        "plain", "logistic", "2 classes", "7 classes", "30 classes",
+        "plain", "logistic", "2 classes", "3 classes", "7 classes", "30 classes",
         "logistic, one row of a class", "3 classes, one row of a class",
-        "logistic, saturated", "3 classes, saturated",
-        "logistic, labels: text", "logistic, labels: bools",
+        "logistic, separable", "3 classes, separable", "logistic, saturated",
+        "3 classes, saturated", "logistic, labels: text", "logistic, labels: bools",
         "3 classes, labels: text", "3 classes, labels: negative", "3 classes, labels: gapped",
     )
 }  # fmt: skip

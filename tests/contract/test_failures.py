@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import itertools
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -40,14 +39,13 @@ def test_a_small_run_makes_every_call_that_training_has(
     assert calls >= (set(METHODS) - for_others - for_checks - defaults) | also
 
 
+@pytest.mark.parametrize("does_its_work", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(
-    ("objective", "kind", "does_its_work"),
+    ("objective", "kind"),
     [
-        *itertools.product(
-            ["squared_error"], [RuntimeError, MemoryError, KeyboardInterrupt], [False, True]
-        ),
-        ("logistic", RuntimeError, False),
-        ("softmax", KeyboardInterrupt, True),
+        *(("squared_error", kind) for kind in (RuntimeError, MemoryError, KeyboardInterrupt)),
+        ("logistic", RuntimeError),
+        ("softmax", KeyboardInterrupt),
     ],
 )
 def test_an_error_at_any_call_leaves_nothing_behind(
@@ -89,9 +87,9 @@ def run_two_ranks(
     return sessions, ends
 
 
+@pytest.mark.parametrize("does_its_work", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(
-    ("objective", "struck", "does_its_work"),
-    [*itertools.product(["squared_error"], [0, 1], [False, True]), ("logistic", 1, True)],
+    ("objective", "struck"), [("squared_error", 0), ("squared_error", 1), ("logistic", 1)]
 )
 def test_an_error_on_one_rank_at_any_call_fails_both(
     under_test: BackendUnderTest, objective: str, struck: int, does_its_work: bool

@@ -11,8 +11,8 @@ from support.runs import Outcome, Rows, Scenario, train
 from support.scenarios import scenario
 
 NAMES = [
-    "logistic", "logistic, margins", "logistic, continued", "3 classes, fractional weights",
-    "7 classes",
+    "logistic", "logistic, fractional weights", "logistic, margins", "logistic, continued",
+    "3 classes", "3 classes, fractional weights", "3 classes, margins", "7 classes",
 ]  # fmt: skip
 NAMES_AND_KINDS = [
     (name, kind)

@@ -9,8 +9,7 @@ from support.exact import assert_identical
 from support.matrices import DTYPES, layouts, matrix_of
 from support.random_rows import smooth
 from support.runs import Rows, Scenario, make_session, train, training_data
-from support.scenarios import scenario
-from support.scenarios_of_regression import REGRESSION_SCENARIOS
+from support.scenarios import SCENARIOS, scenario
 
 from torchgbdt.core.communicator import SINGLE_RANK
 from torchgbdt.core.dataset import Dataset
@@ -19,9 +18,10 @@ from torchgbdt.core.settings import BinningSettings
 
 NAMES = [
     "plain", "missing values", "fractional weights", "leaves of one row", "margins", "ties",
-    "logistic, missing values", "logistic, fractional weights", "logistic, margins",
-    "logistic, one row of a class", "3 classes", "3 classes, huge range of weights",
-    "3 classes, margins", "3 classes, ties",
+    "logistic", "logistic, missing values", "logistic, fractional weights", "logistic, margins",
+    "logistic, ties", "logistic, one row of a class",
+    "3 classes", "3 classes, missing values", "3 classes, margins", "3 classes, ties",
+    "3 classes, huge range of weights", "4 classes, symmetric",
 ]  # fmt: skip
 every_name = pytest.mark.parametrize("name", NAMES)
 
@@ -137,12 +137,7 @@ def test_unused_rows_between_shards_of_memory(under_test: BackendUnderTest) -> N
     )
 
 
-@pytest.mark.parametrize(
-    "name",
-    [*REGRESSION_SCENARIOS, "logistic", "logistic, margins", "logistic, continued",
-     "logistic, many rows", "3 classes", "3 classes, continued", "3 classes, missing values",
-     "7 classes"],
-)  # fmt: skip
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_training_again_on_the_same_backend(under_test: BackendUnderTest, name: str) -> None:
     backend = under_test.make()
     train(backend, scenario("plain"))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from support.random_rows import TINY, Random, classes_of, labels_of, smooth, target
+from support.random_rows import LABELS, TINY, Random, classes_of, labels_of, smooth, target
 from support.runs import MANY_ROWS, Rows, Scenario, train
 
 from torchgbdt.backends.oracle import OracleBackend
@@ -237,11 +237,7 @@ CLASS_SCENARIOS: dict[str, Build] = {
     **of_both("gamma", lambda n: plain(n, gamma=0.75)),
     **of_both("min_child_weight", lambda n: plain(n, min_child_weight=4.0, min_samples_leaf=1)),
     **of_both("many rows", many_rows),
-    "logistic, labels: text": plain(None, 80, "text"),
-    "logistic, labels: bools": plain(None, 80, "bools"),
-    "logistic, labels: floats": plain(None, 80, "floats"),
-    "logistic, labels: beyond int64": plain(None, 80, "beyond int64"),
-    "3 classes, labels: text": plain(3, 80, "text"),
-    "3 classes, labels: negative": plain(3, 80, "negative"),
-    "3 classes, labels: gapped": plain(3, 80, "gapped"),
-}
+    **{f"logistic, labels: {kind}": plain(None, 80, kind) for kind in LABELS if kind != "codes"},
+    **{f"3 classes, labels: {kind}": plain(3, 80, kind) for kind in LABELS if kind != "codes"
+       and kind != "bools"},
+}  # fmt: skip
