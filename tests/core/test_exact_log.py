@@ -80,3 +80,9 @@ def test_the_logarithm_of_a_float_is_that_of_the_c_library_but_for_its_last_bit(
         math.log(x),
         *(math.nextafter(math.log(x), to) for to in (-math.inf, math.inf)),
     )
+
+
+@pytest.mark.parametrize("x", [Fraction(0), Fraction(-1, 3)])
+def test_numbers_without_a_logarithm_are_refused(x: Fraction) -> None:
+    with pytest.raises(ValueError, match="x must be > 0"):
+        exact_log(x)

@@ -13,10 +13,12 @@ lies within 2^-115 of itself to the middle of two float64."""
 
 
 def exact_log(x: Fraction) -> float:
-    """``ln x`` rounded to float64; x > 0.
+    """``ln x`` rounded to float64; ValueError unless x > 0.
 
     x = m * 2^e with m in [3/4, 3/2), and ln m = 2 artanh((m - 1) / (m + 1)).
     """
+    if x <= 0:
+        raise ValueError(f"x must be > 0; found {x}.")
     exponent = x.numerator.bit_length() - x.denominator.bit_length()
     mantissa = x / Fraction(2) ** exponent  # in (1/2, 2)
     if mantissa >= Fraction(3, 2):

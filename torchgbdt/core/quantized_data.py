@@ -1,6 +1,6 @@
-"""Binned data sets on their way to the backend: targets or class codes, baseline, rows.
+"""Binned data sets of targets or class codes on their way to the backend.
 
-Dataset --labels--> targets, or classes and codes --> baseline --> RunRows
+Datasets --exact sums over ranks--> baseline --> RunRows
 """
 
 from dataclasses import dataclass

@@ -7,6 +7,7 @@ A ``Dataset`` that is binned already enters at the second arrow.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -72,7 +73,7 @@ class RawData:
         """bool, (n_rows,), the rows of weight zero of checked data; None without weights."""
         return None if self.weights is None else self.weights == 0
 
-    @property
+    @cached_property
     def kept_rows(self) -> Int64Array | None:
         """int64, the rows of positive weight of checked data; None if every row counts."""
         dropped = self.dropped_rows()

@@ -7,7 +7,7 @@ A model leaves the session only in COMPLETED. Whatever is raised on the way, Ctr
 in FAILED with everything released, and is raised on.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
@@ -155,14 +155,7 @@ class TrainingSession:
             "n_features": thresholds.n_features,
             "histogram_slots": n_slots,
         }
-        first_round = 0 if initial is None else initial.n_rounds
-        names = data.train.feature_names
-        if initial is not None and names is None:
-            names = initial.feature_names  # an array is taken by position, as in predict
-        has_margin = data.margins[0] is not None
-        if initial is not None:
-            has_margin |= bool(initial.settings.get(TRAINED_WITH_MARGIN))
-        return _Run(booster, self._evaluation(data, rows), baseline, first_round, names, has_margin)
+        return _Run(booster, self._evaluation(data, rows), baseline, initial)
 
     def _evaluation(self, data: QuantizedData, rows: list[RunRows]) -> Evaluation:
         """Validation sets always; the training set only if the user named a metric."""
@@ -200,7 +193,7 @@ class TrainingSession:
             {metric.name: metric.higher_is_better for metric in self._metrics},
             read_predictions,
             run.first_round,
-            run.evaluation.measure() if run.first_round else {},
+            self._first_values(run),
         )
         self._observers.on_train_begin(context)
         for index in range(self._settings.n_estimators):
@@ -215,13 +208,24 @@ class TrainingSession:
         self._observers.on_train_end(context)
         return context
 
+    def _first_values(self, run: "_Run") -> Mapping[str, Mapping[str, float]]:
+        """How good the model is that is continued; nothing where there is none."""
+        if run.first_round == 0:
+            return {}
+        with self.clock.phase("evaluate"):
+            return run.evaluation.measure()
+
     def _finalize(self, run: "_Run", context: TrainingContext) -> Model:
         """The model of the rounds that are kept, every array checked."""
         data: QuantizedData = self._held["data"]
         objective, best = data.objective, context.best_iteration
         trees: list[Tree] = self._held["trees"]
         kept = trees if best is None else trees[: (best + 1) * objective.trees_per_round]
-        train = data.train
+        train, initial = data.train, run.initial
+        names, has_margin = train.feature_names, data.margins[0] is not None
+        if initial is not None:  # an array is taken by position, as in predict
+            names = initial.feature_names if names is None else names
+            has_margin |= bool(initial.settings.get(TRAINED_WITH_MARGIN))
         return check_model(
             Model(
                 forest=Forest.from_trees(kept, objective.n_outputs // objective.trees_per_round),
@@ -230,13 +234,13 @@ class TrainingSession:
                 n_features=train.n_features,
                 objective=objective.name,
                 link=objective.link,
-                feature_names=run.feature_names,
+                feature_names=names,
                 classes=data.classes,
                 best_iteration=best,
                 settings={
                     **asdict(self._settings),
                     "max_bins": train.settings.max_bins,
-                    **({TRAINED_WITH_MARGIN: True} if run.has_margin else {}),
+                    **({TRAINED_WITH_MARGIN: True} if has_margin else {}),
                 },
             )
         )
@@ -266,14 +270,22 @@ class TrainingSession:
 
 @dataclass(frozen=True)
 class _Run:
-    """What ITERATING works with: a prepared backend, wrapped."""
+    """What ITERATING works with: a prepared backend, wrapped.
+
+    Attributes
+    ----------
+    initial : the model that is continued, or None.
+    """
 
     booster: Booster
     evaluation: Evaluation
     baseline: Float64Array
-    first_round: int
-    feature_names: tuple[str, ...] | None
-    has_margin: bool
+    initial: Model | None
+
+    @property
+    def first_round(self) -> int:
+        """Rounds that were there before."""
+        return 0 if self.initial is None else self.initial.n_rounds
 
 
 def _n_slots(settings: TrainerSettings, total_bins: int, tree_outputs: int, total_rows: int) -> int:

@@ -7,16 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from torchgbdt.core.arrays import AnyArray, Float64Array, Int64Array
+from torchgbdt.core.arrays import AnyArray, Float64Array, Int32Array
 from torchgbdt.core.errors import InvalidParameterError
 
 
 def weigh_classes(
-    class_weight: Any,
-    labels: AnyArray,
-    weights: AnyArray | None,
-    kept: Int64Array,
-    earlier_classes: AnyArray | None,
+    class_weight: Any, classes: AnyArray, codes: Int32Array, weights: AnyArray | None
 ) -> Float64Array:
     """Weights times the factors of their rows' classes, float64, (n_rows,).
 
@@ -24,36 +20,30 @@ def weigh_classes(
     ----------
     class_weight : "balanced": each class weighs the same if all weights are 1; or a dict from
         classes to factors >= 0, classes that it leaves out having 1.
-    labels : (n_rows,). IN.
+    classes, codes : class labels, (n_classes,), and the position in them of each row's. IN.
     weights : (n_rows,), or None for 1. IN.
-    kept : the rows that count; the other ones get 0. IN.
-    earlier_classes : those of the model that is trained on; None where there is none. IN.
 
     Raises
     ------
     InvalidParameterError : neither of these; or a dict that names a class that there is not and
         leaves out one that there is.
     """
-    classes, codes = np.unique(labels[kept], return_inverse=True)
-    if isinstance(class_weight, Mapping):
-        _check_labels(class_weight, classes if earlier_classes is None else earlier_classes)
-    factors = _class_factors(class_weight, classes, np.bincount(codes, minlength=classes.size))
-    result = np.zeros(labels.shape[0], np.float64)
-    result[kept] = factors[codes]
-    if weights is not None:
-        result[kept] *= weights[kept].astype(np.float64)
-    return result
+    result = _class_factors(class_weight, classes, codes)[codes]
+    return result if weights is None else result * weights.astype(np.float64)
 
 
-def _class_factors(class_weight: Any, classes: AnyArray, counts: Int64Array) -> Float64Array:
+def _class_factors(class_weight: Any, classes: AnyArray, codes: Int32Array) -> Float64Array:
     if isinstance(class_weight, str) and class_weight == "balanced":
-        balanced: Float64Array = counts.sum() / (classes.size * counts)
-        return balanced
+        counts = np.bincount(codes, minlength=classes.size)
+        has_rows = counts > 0  # a model that is continued may know more classes
+        factors: Float64Array = codes.size / (np.count_nonzero(has_rows) * np.maximum(counts, 1))
+        return factors
     if not isinstance(class_weight, Mapping):
         raise InvalidParameterError(
             f"class_weight must be None, 'balanced' or a dict from classes to weights; found "
             f"{class_weight!r}."
         )
+    _check_labels(class_weight, classes)
     return np.array([class_weight.get(label, 1.0) for label in classes.tolist()], np.float64)
 
 

@@ -13,6 +13,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from torchgbdt.core.arrays import AnyArray
+from torchgbdt.core.class_labels import encode_labels, find_classes
+from torchgbdt.core.communicator import SINGLE_RANK
 from torchgbdt.core.observer import TrainingObserver
 from torchgbdt.sklearn_api.class_weight import weigh_classes
 from torchgbdt.sklearn_api.estimator import GBDTEstimator, Prepared
@@ -121,23 +123,25 @@ class GBDTClassifier(ClassifierMixin, GBDTEstimator):  # type: ignore[misc]
 
     def _prepare(self, given: FitArguments, previous: Model | None) -> Prepared:
         self._check_objective(takes_classes=True)
-        labels = to_host(given.y, "y")
-        kept = kept_rows(given)
-        assert_all_finite(labels[kept], input_name="y")
-        check_classification_targets(labels[kept])
+        labels, kept = to_host(given.y, "y"), kept_rows(given)
+        n_rows, labels = labels.size, labels[kept]
+        assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+        known = None if previous is None else previous.classes
+        classes = find_classes(labels, "y", SINGLE_RANK) if known is None else known
+        codes = encode_labels(labels, classes, "y", kept)
         if self.class_weight is not None:
             weights = to_host(given.sample_weight, "sample_weight")
-            earlier = None if previous is None else previous.classes
-            weights = weigh_classes(self.class_weight, labels, weights, kept, earlier)
+            of_kept = None if weights is None else weights[kept]
+            weights = np.zeros(n_rows)
+            weights[kept] = weigh_classes(self.class_weight, classes, codes, of_kept)
             given = replace(given, sample_weight=weights)
-            kept = kept_rows(given)
-        if self.objective is not None:
-            objective: Any = self.objective
-        elif previous is not None:
+            codes = codes[np.isin(kept, kept_rows(given))]  # a factor of 0 drops rows
+        objective: Any = self.objective
+        if objective is None and previous is not None:
             objective = previous.objective
-        else:
-            objective = "softmax" if np.unique(labels[kept]).size > 2 else "logistic"
-        codes = np.unique(labels[kept], return_inverse=True)[1]
+        elif objective is None:
+            objective = "softmax" if np.count_nonzero(np.bincount(codes)) > 2 else "logistic"
         return Prepared(given, objective, codes)
 
     @property

@@ -17,7 +17,7 @@ import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from torchgbdt.core.arrays import Float64Array, Int64Array
+from torchgbdt.core.arrays import Float64Array, Int32Array
 from torchgbdt.core.errors import InvalidParameterError
 from torchgbdt.core.objectives import OBJECTIVES
 from torchgbdt.core.observer import History, TrainingObserver
@@ -43,13 +43,13 @@ class Prepared:
     Attributes
     ----------
     objective : for the Trainer, which checks it.
-    codes : int64, (n_kept,), of the classes of the rows that count, whose shares held-out rows
+    codes : int32, (n_kept,), of the classes of the rows that count, whose shares held-out rows
         keep; None for real targets.
     """
 
     arguments: FitArguments
     objective: Any
-    codes: Int64Array | None = None
+    codes: Int32Array | None = None
 
 
 class GBDTEstimator(BaseEstimator, ABC):  # type: ignore[misc]

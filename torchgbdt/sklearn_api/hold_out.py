@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing, check_consistent_length
 
-from torchgbdt.core.arrays import BoolArray, Int64Array
+from torchgbdt.core.arrays import BoolArray, Int32Array, Int64Array
 from torchgbdt.core.errors import InvalidDataError, InvalidParameterError
 from torchgbdt.core.random import Purpose, random_keys
 from torchgbdt.core.row_values import check_weights
@@ -16,7 +16,7 @@ from torchgbdt.torch_api.fit_arguments import FitArguments
 
 
 def hold_out(
-    given: FitArguments, validation_fraction: float | int, seed: int, codes: Int64Array | None
+    given: FitArguments, validation_fraction: float | int, seed: int, codes: Int32Array | None
 ) -> FitArguments:
     """The arguments of ``fit`` with some rows moved into an evaluation set: copies of both parts.
 
@@ -56,7 +56,7 @@ def hold_out(
 
 
 def choose_rows(
-    n_rows: int, validation_fraction: float | int, seed: int, codes: Int64Array | None
+    n_rows: int, validation_fraction: float | int, seed: int, codes: Int32Array | None
 ) -> BoolArray:
     """Which rows are held out: of each class those with the smallest random keys; bool, (n_rows,).
 
@@ -69,7 +69,7 @@ def choose_rows(
     n_rows, codes : of the rows that count; see ``hold_out``.
     """
     n_valid = _n_valid(n_rows, validation_fraction)
-    codes = np.zeros(n_rows, np.int64) if codes is None else codes
+    codes = np.zeros(n_rows, np.int32) if codes is None else codes
     counts = np.bincount(codes)
     quotas, remainders = np.divmod(n_valid * counts, n_rows)
     for code in np.argsort(-remainders, kind="stable").tolist():
