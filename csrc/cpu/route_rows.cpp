@@ -29,7 +29,7 @@ void find_sides(const std::uint8_t* codes, std::int64_t n_rows, BinTest test, st
 //     left  y n y n y
 std::int64_t partition_block(const std::uint8_t* column, const BinTest& test, const RowId* rows,
                              std::int64_t n_rows, RowId* out) {
-    std::array<std::uint8_t, kTaskRows> codes;
+    std::array<std::uint8_t, kTaskRows> codes{};
     for (std::int64_t i = 0; i < n_rows; ++i) {
         codes[static_cast<std::size_t>(i)] = column[rows[i]];
     }
