@@ -56,6 +56,13 @@ def predict_leaves(
 def transpose_bins(
     bins: BinArray, n_value_bins: Int32Array, columns: BinArray, n_threads: int
 ) -> None: ...
+def sample_rows(row_order: NDArray[np.uint32], n_threads: int) -> None: ...
+def gather_rows(
+    given: NDArray[np.uint8],
+    rows: NDArray[np.uint32],
+    gathered: NDArray[np.uint8],
+    n_threads: int,
+) -> None: ...
 def compute_softmax_terms(
     predictions: Float32Array,
     baseline: Float32Array,

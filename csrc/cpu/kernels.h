@@ -26,6 +26,13 @@ void bin_features(const MatrixView& matrix, const std::int64_t* kept_rows, std::
 void transpose_bins(const BinMatrix& bins, const std::int32_t* n_value_bins, std::uint8_t* columns,
                     int n_threads);
 
+// gathered[i] = given[rows[i]]: rows of `width` bytes each. Throws if there is no such row.
+void gather_rows(const std::uint8_t* given, std::int64_t n_given, std::int64_t width,
+                 const RowId* rows, std::int64_t n_rows, std::uint8_t* gathered, int n_threads);
+
+// row_order = 0, 1, ..., n_rows - 1.
+void sample_rows(RowId* row_order, std::int64_t n_rows, int n_threads);
+
 // --- gradients ----------------------------------------------------------------------------------
 
 // Maxima are infinite or NaN where a number is. Without rows everything is 0.

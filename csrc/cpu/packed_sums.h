@@ -46,7 +46,7 @@ inline std::int64_t packed_count(PackedWord word) {
 //     block of features   so many that their bins fit into L1; added row by row
 //     panel of blocks     so many that their bins fit into L2; one task at a time
 struct PackedLayout {
-    static constexpr std::int64_t kStride = 264;               // bins per feature; codes are 0..255
+    static constexpr std::int64_t kStride = 264;  // bins per feature; codes are 0..255
     static constexpr std::int64_t kBlockWords = 28 * kStride;
     static constexpr std::int64_t kMaxBlockFeatures = 14;
     static constexpr std::int64_t kPanelBlocks = 8;

@@ -1,6 +1,7 @@
 #include "cpu/panel_sums.h"
 
 #include "cpu/checks.h"
+#include "cpu/gather_bytes.h"
 
 #include <algorithm>
 #include <array>
@@ -22,8 +23,13 @@ struct RowsAhead {
     const RowId* rows;
     std::int64_t last;
 
+    const std::int32_t* fixed_point;
+    std::int64_t n_words;
+
     void prefetch(std::int64_t i) const {
-        __builtin_prefetch(all.codes + rows[std::min(i, last)] * all.row_stride);
+        const std::int64_t row = rows[std::min(i, last)];
+        __builtin_prefetch(all.codes + row * all.row_stride);
+        __builtin_prefetch(fixed_point + row * n_words);
     }
 };
 
@@ -116,23 +122,6 @@ bool are_side_by_side(const RowId* rows, std::int64_t n_rows) {
     return differences == 0;
 }
 
-// Copies `width` codes of each row side by side.
-void gather_codes(const std::uint8_t* codes, std::int64_t row_stride, std::int64_t width,
-                  const RowId* rows, std::int64_t n_rows, std::uint8_t* out) {
-    constexpr std::int64_t kPiece = 16;
-    for (std::int64_t i = 0; i < n_rows; ++i, out += width) {
-        const std::uint8_t* row = codes + rows[i] * row_stride;
-        if (width < kPiece) {
-            std::memcpy(out, row, static_cast<std::size_t>(width));
-            continue;
-        }
-        for (std::int64_t place = 0; place < width - kPiece; place += kPiece) {
-            std::memcpy(out + place, row + place, kPiece);
-        }
-        std::memcpy(out + width - kPiece, row + width - kPiece, kPiece);  // may overlap the last
-    }
-}
-
 // words[i] = what row rows[i] adds.
 template <int kWords>
 void pack_rows(const std::int32_t* fixed_point, const RowId* rows, std::int64_t n_rows,
@@ -162,7 +151,9 @@ void PanelSums::sum_rows(const HistogramRows& in, std::int64_t begin, std::int64
             const std::int64_t next = begin + n_rows < stop ? begin + n_rows : begin;
             const RowsAhead ahead{{in.bins.codes, in.bins.n_features},
                                   in.row_order + next,
-                                  std::min(kChunkRows, stop - next) - 1};
+                                  std::min(kChunkRows, stop - next) - 1,
+                                  in.fixed_point,
+                                  in.layout.n_words};
             add_chunk(in, in.row_order + begin, n_rows, first, end, ahead);
         }
         begin = piece_end;
@@ -180,7 +171,7 @@ void PanelSums::add_chunk(const HistogramRows& in, const RowId* rows, std::int64
 
     CodeRows codes{in.bins.codes + first + rows[0] * in.bins.n_features, in.bins.n_features};
     if (!are_side_by_side(rows, n_rows)) {
-        gather_codes(in.bins.codes + first, in.bins.n_features, end - first, rows, n_rows,
+        gather_bytes(in.bins.codes + first, in.bins.n_features, end - first, rows, n_rows,
                      codes_.data());
         codes = {codes_.data(), end - first};
     }

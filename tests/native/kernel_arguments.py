@@ -92,6 +92,13 @@ GOOD: dict[str, dict[str, Any]] = {
         "columns": np.zeros((N_FEATURES, N_ROWS), np.uint8),
         "n_threads": 2,
     },
+    "sample_rows": {"row_order": np.zeros(N_ROWS, np.uint32), "n_threads": 2},
+    "gather_rows": {
+        "given": np.zeros((N_ROWS, N_FEATURES), np.uint8),
+        "rows": np.arange(N_ROWS, dtype=np.uint32),
+        "gathered": np.zeros((N_ROWS, N_FEATURES), np.uint8),
+        "n_threads": 2,
+    },
     "compute_gradients": {"objective": 0, **ROWS, **ONE_OUTPUT},
     "compute_gradients of logistic": {"objective": 1, **LOGISTIC_ROWS, **ONE_OUTPUT},
     "compute_gradients of softmax": {
@@ -201,6 +208,8 @@ OPTIONAL = {
 OUTPUTS = {
     "bin_features": {"bins"},
     "transpose_bins": {"columns"},
+    "sample_rows": {"row_order"},
+    "gather_rows": {"gathered"},
     "compute_gradients": {"gradients", "hessians"},
     "compute_softmax_terms": {"terms"},
     "load_gradients": {"gradients", "hessians"},

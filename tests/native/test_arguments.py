@@ -51,6 +51,13 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("transpose_bins", {"columns": np.zeros((N_ROWS, N_FEATURES), np.uint8)}),
     ("transpose_bins", {"columns": read_only(np.zeros((N_FEATURES, N_ROWS), np.uint8))}),
     ("transpose_bins", {"n_value_bins": np.array([3], np.int32)}),
+    ("sample_rows", {"row_order": np.zeros(N_ROWS, np.int32)}),
+    ("sample_rows", {"row_order": read_only(np.zeros(N_ROWS, np.uint32))}),
+    ("gather_rows", {"rows": np.full(N_ROWS, N_ROWS, np.uint32)}),
+    ("gather_rows", {"rows": np.arange(N_ROWS)}),
+    ("gather_rows", {"rows": np.arange(N_ROWS - 1, dtype=np.uint32)}),
+    ("gather_rows", {"given": np.zeros((N_ROWS, 1), np.uint8)}),
+    ("gather_rows", {"gathered": read_only(np.zeros((N_ROWS, N_FEATURES), np.uint8))}),
     ("compute_gradients", {"objective": 1}),  # there is no baseline
     ("compute_gradients", {"objective": 3}),
     ("compute_gradients", {"objective": -1}),

@@ -200,7 +200,11 @@ class ComputeBackend(ABC):
 
     @abstractmethod
     def sample_rows(self, tree: int) -> int:
-        """Put the rows that this tree uses into row order, ascending; return their number."""
+        """Put the rows that this tree uses into row order; return their number.
+
+        Ascending in the order in which the backend stores rows, which is its own and may change
+        between rounds; at first that of the data.
+        """
 
     @abstractmethod
     def compute_gradients(self, output: int) -> GradientExtremes:
@@ -322,7 +326,7 @@ class ComputeBackend(ABC):
 
     @abstractmethod
     def read_row_order(self) -> Int64Array:
-        """Host copy of the row order, int64, (n_sampled,); for checks."""
+        """Host copy of the row order, rows as in the data, int64, (n_sampled,); for checks."""
 
     def synchronize(self) -> None:  # noqa: B027 - a host backend has nothing to wait for
         """Wait for all work that was started."""
