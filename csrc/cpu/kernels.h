@@ -1,7 +1,7 @@
 // All native kernels. Each is stateless, works on buffers of its caller, and returns when its
 // results can be read. Results do not depend on n_threads: sums are integers, maxima have no order.
 //
-// What becomes an address is validated: trees where they are packed, row ids where they are read,
+// What becomes an address is validated: trees by check_tree, row ids where they are read,
 // all else where Python enters; see cpu/checks.h. A bin code beyond its feature's codes, which
 // transpose_bins looks for, makes sums wrong and leaves no buffer.
 #pragma once
