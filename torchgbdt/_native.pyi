@@ -19,6 +19,23 @@ from torchgbdt.core.arrays import (
 
 def version() -> str: ...
 def pool_size() -> int: ...
+def distinct_values(
+    x: AnyArray,
+    is_bfloat16: bool,
+    kept_rows: Int64Array | None,
+    first_feature: int,
+    values: Float64Array,
+    counts: Int64Array,
+    n_threads: int,
+) -> None: ...
+def sort_columns(
+    x: AnyArray,
+    is_bfloat16: bool,
+    rows: Int64Array | None,
+    first_feature: int,
+    columns: Float64Array,
+    n_threads: int,
+) -> None: ...
 def bin_features(
     x: AnyArray,
     is_bfloat16: bool,

@@ -76,6 +76,23 @@ FOREST = {
     "is_bfloat16": False,
 }
 GOOD: dict[str, dict[str, Any]] = {
+    "distinct_values": {
+        "x": np.zeros((N_ROWS, N_FEATURES)),
+        "is_bfloat16": False,
+        "kept_rows": np.arange(N_ROWS),
+        "first_feature": 1,
+        "values": np.zeros((1, 255)),
+        "counts": np.zeros(1, np.int64),
+        "n_threads": 2,
+    },
+    "sort_columns": {
+        "x": np.zeros((N_ROWS, N_FEATURES)),
+        "is_bfloat16": False,
+        "rows": np.arange(N_ROWS),
+        "first_feature": 1,
+        "columns": np.zeros((1, N_ROWS)),
+        "n_threads": 2,
+    },
     "bin_features": {
         "x": np.zeros((N_ROWS, N_FEATURES)),
         "is_bfloat16": False,
@@ -195,6 +212,8 @@ GOOD: dict[str, dict[str, Any]] = {
     },
 }
 OPTIONAL = {
+    "distinct_values": {"kept_rows"},
+    "sort_columns": {"rows"},
     "bin_features": {"kept_rows"},
     "compute_gradients": {"weights", "baseline", "margins", "softmax_terms", "hessians"},
     "compute_gradients of logistic": {"weights", "margins", "softmax_terms"},
@@ -206,6 +225,8 @@ OPTIONAL = {
     "compute_losses of softmax": {"weights", "margins"},
 }
 OUTPUTS = {
+    "distinct_values": {"values", "counts"},
+    "sort_columns": {"columns"},
     "bin_features": {"bins"},
     "transpose_bins": {"columns"},
     "sample_rows": {"row_order"},

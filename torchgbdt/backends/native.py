@@ -4,13 +4,14 @@ Each method hands its buffers to the kernel of the same name; there are no loops
 here. See csrc/README.md for the layouts.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from torchgbdt import _native
 from torchgbdt.backends.native_run import Losses, NativeRun
+from torchgbdt.backends.native_sources import forest_arrays, host_blocks, host_rows
 from torchgbdt.backends.stored_rows import Grouping
 from torchgbdt.core.arrays import (
     SUM_DTYPE,
@@ -32,7 +33,7 @@ from torchgbdt.core.backend import (
 from torchgbdt.core.binning import BinThresholds
 from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.errors import BackendError, StateError
-from torchgbdt.core.feature_source import FeatureSource, HostMatrix, row_blocks
+from torchgbdt.core.feature_source import FeatureSource, HostMatrix
 from torchgbdt.core.fixed_point import loss_bits
 from torchgbdt.core.metrics import MeanLoss
 from torchgbdt.core.splits import SPLIT_DTYPE, Histograms, SplitRules
@@ -60,6 +61,30 @@ class NativeBackend(ComputeBackend):
 
     # --- outside a run -----------------------------------------------------------------------
 
+    def distinct_values(
+        self, source: FeatureSource, kept_rows: Int64Array | None, features: range, limit: int
+    ) -> list[Float64Array | None]:
+        """See ComputeBackend."""
+        if not isinstance(source, HostMatrix):
+            return super().distinct_values(source, kept_rows, features, limit)
+        values = np.empty((len(features), limit), np.float64)
+        counts = np.empty(len(features), np.int64)
+        matrix = (source.values, source.is_bfloat16)
+        _native.distinct_values(*matrix, kept_rows, features.start, values, counts, self._n_threads)
+        found = zip(values, counts.tolist(), strict=True)
+        return [few[:count] if count <= limit else None for few, count in found]
+
+    def sort_columns(
+        self, source: FeatureSource, rows: Int64Array, features: range
+    ) -> Float64Array:
+        """See ComputeBackend."""
+        columns = np.empty((len(features), rows.size), np.float64)
+        matrix, chosen, first = host_rows(source, rows, features)
+        _native.sort_columns(
+            matrix.values, matrix.is_bfloat16, chosen, first, columns, self._n_threads
+        )
+        return columns
+
     def bin_features(
         self,
         source: FeatureSource,
@@ -74,14 +99,14 @@ class NativeBackend(ComputeBackend):
                 source.values, source.is_bfloat16, kept_rows, *cuts, bins, self._n_threads
             )
             return
-        for rows, block in _host_blocks(source, kept_rows):
+        for rows, block in host_blocks(source, kept_rows):
             _native.bin_features(block.values, False, None, *cuts, bins[rows], self._n_threads)
 
     def predict(self, forest: Forest, source: FeatureSource, sums: Float32Array) -> None:
         """See ComputeBackend."""
-        for rows, block in _host_blocks(source):
+        for rows, block in host_blocks(source):
             _native.predict(
-                *_forest_arrays(forest),
+                *forest_arrays(forest),
                 block.values,
                 block.is_bfloat16,
                 sums[rows],
@@ -90,9 +115,9 @@ class NativeBackend(ComputeBackend):
 
     def predict_leaves(self, forest: Forest, source: FeatureSource, leaves: Int32Array) -> None:
         """See ComputeBackend."""
-        for rows, block in _host_blocks(source):
+        for rows, block in host_blocks(source):
             _native.predict_leaves(
-                *_forest_arrays(forest),
+                *forest_arrays(forest),
                 block.values,
                 block.is_bfloat16,
                 leaves[rows],
@@ -367,23 +392,3 @@ def _records(records: RecordArray, dtype: np.dtype[np.void]) -> RecordArray:
 
 def _nodes(nodes: RecordArray) -> RecordArray:
     return _records(nodes, NODE_DTYPE)
-
-
-def _forest_arrays(
-    forest: Forest,
-) -> tuple[Int64Array, Int32Array, Float64Array, Int32Array, BinArray, Float32Array]:
-    nodes = forest.nodes
-    return (forest.offsets, nodes.feature, nodes.threshold, nodes.left, nodes.flags, nodes.value)
-
-
-def _host_blocks(
-    source: FeatureSource, kept_rows: Int64Array | None = None
-) -> Iterator[tuple[slice, HostMatrix]]:
-    """All (kept) rows of a source: a host matrix as it lies, another one a block at a time."""
-    if isinstance(source, HostMatrix) and kept_rows is None:
-        yield slice(None), source
-        return
-    n_rows = source.n_rows if kept_rows is None else kept_rows.size
-    for rows in row_blocks(n_rows, 8 * source.n_features):
-        chosen = np.arange(rows.start, rows.stop) if kept_rows is None else kept_rows[rows]
-        yield rows, HostMatrix(source.sample(chosen, slice(0, source.n_features)))

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from torchgbdt.core import columns
 from torchgbdt.core.arrays import (
     BinArray,
     Float32Array,
@@ -172,6 +173,18 @@ class ComputeBackend(ABC):
         kept_rows : int64 ascending, or None for all rows. IN.
         bins : uint8, (n_kept, n_features), C order. OUT.
         """
+
+    def distinct_values(
+        self, source: FeatureSource, kept_rows: Int64Array | None, features: range, limit: int
+    ) -> list[Float64Array | None]:
+        """As ``columns.distinct_values``; an override returns the same."""
+        return columns.distinct_values(source, kept_rows, features, limit)
+
+    def sort_columns(
+        self, source: FeatureSource, rows: Int64Array, features: range
+    ) -> Float64Array:
+        """As ``columns.sort_columns``; an override returns the same."""
+        return columns.sort_columns(source, rows, features)
 
     @abstractmethod
     def predict(self, forest: Forest, source: FeatureSource, sums: Float32Array) -> None:
