@@ -151,7 +151,7 @@ class TreeGrower:
         """The rows that moved and the histogram counts of a split must agree."""
         totals = n_rows.copy()
         self._communicator.sum_int64(totals)
-        if not (totals == counts).all():
+        if not np.array_equal(totals, counts):
             raise BackendError(
                 f"backend {self._backend.name!r} routed other numbers of rows than its histograms "
                 f"counted; its results cannot be trusted. Please report this as a bug."
