@@ -248,9 +248,9 @@ class NativeBackend(ComputeBackend):
 
     def find_splits(self, batch: LevelBatch, rules: SplitRules) -> tuple[RecordArray, Int64Array]:
         """See ComputeBackend."""
-        splits = np.zeros(batch.nodes.size, SPLIT_DTYPE)
+        splits = np.empty(batch.nodes.size, SPLIT_DTYPE)
         sums = np.ascontiguousarray(batch.sums)
-        left_sums = np.zeros_like(sums)
+        left_sums = np.empty(sums.shape, SUM_DTYPE)
         _native.find_splits(
             *self.run.feature_bins,
             self.run.histograms,

@@ -71,14 +71,21 @@ class BinThresholds:
         """Histogram cells of one node: all codes of all features."""
         return int(self.bin_offsets[-1])
 
+    @cached_property
+    def upper_bounds(self) -> Float64Array:
+        """float64, (total_bins,): the largest x of each histogram cell; +inf for the last ones."""
+        bounds = np.full(self.total_bins, np.inf)
+        shift = np.repeat(self.bin_offsets[:-1] - self.offsets[:-1], np.diff(self.offsets))
+        bounds[np.arange(self.values.size) + shift] = self.values
+        return bounds
+
     def of_feature(self, feature: int) -> Float64Array:
         """The thresholds between the value bins of one feature, ascending."""
         return self.values[self.offsets[feature] : self.offsets[feature + 1]]
 
     def upper_bound(self, feature: int, value_bin: int) -> float:
         """The largest x that falls into a value bin; +inf for the last one."""
-        thresholds = self.of_feature(feature)
-        return float(thresholds[value_bin]) if value_bin < thresholds.size else np.inf
+        return float(self.upper_bounds[self.bin_offsets[feature] + value_bin])
 
     @classmethod
     def from_features(cls, distinct_or_cut: list[tuple[Float64Array, int]]) -> "BinThresholds":
