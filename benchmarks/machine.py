@@ -28,14 +28,24 @@ def machine_facts() -> dict[str, Any]:
     }
 
 
+def has_processor_flag(name: str) -> bool:
+    """Whether Linux lists it; False on other systems."""
+    return name in _cpuinfo("flags").split()
+
+
 def _processor() -> str:
     """Its name where the system says so."""
+    return _cpuinfo("model name") or platform.processor() or platform.machine()
+
+
+def _cpuinfo(field: str) -> str:
+    """What Linux says of the first processor; nothing on other systems."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.is_file():
         for line in cpuinfo.read_text("utf-8").splitlines():
-            if line.startswith("model name"):
+            if line.startswith(field):
                 return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    return ""
 
 
 def _commit() -> str:
