@@ -28,7 +28,8 @@ def plot(comparison: Comparison, path: Path) -> None:
         ]
         if found:
             axes.scatter(
-                *zip(*found, strict=True),
+                [ratio for ratio, _ in found],
+                [position for _, position in found],
                 s=60 if name == OURS else 30,
                 zorder=3 if name == OURS else 2,
                 color=COLOURS[name],
