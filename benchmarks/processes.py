@@ -28,7 +28,7 @@ class FailedRunError(Exception):
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment of a measurement: the given one without what would change speed."""
     child = {name: value for name, value in environment.items() if name not in _NOT_INHERITED}
-    return child | {"PYTHONPATH": str(HERE.parent / "demo"), "PYTHONWARNINGS": "ignore"}
+    return child | {"PYTHONWARNINGS": "ignore"}
 
 
 def measure(run: Run, quick: bool, data: Path, environment: Mapping[str, str]) -> Measurement:

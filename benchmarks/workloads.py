@@ -4,6 +4,7 @@
 rows and rounds, to try things out and to test the benchmarks themselves.
 """
 
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -88,8 +89,10 @@ def make_data(workload: Workload) -> Data:
 
 
 def _flights(workload: Workload) -> Data:
+    sys.path.append(str(Path(__file__).parents[1] / "demo"))
     from flights_data import load_flights  # needs pandas and torch, which the other rows do not
 
+    sys.path.pop()
     flights = load_flights(workload.n_rows or None)
     parts = (flights.train.X, flights.train.y, flights.test.X, flights.test.y)
     return Data(*(np.ascontiguousarray(part.numpy()) for part in parts))
