@@ -9,14 +9,24 @@ from summary import Row, seconds_rows, slow_downs, training_rows
 
 
 def page(comparison: Comparison) -> str:
-    """All there is to say about a comparison."""
-    parts = ["# Speed", sources(comparison), speed_table(comparison)]
-    parts += ["## Memory", "Peak while binning and training, less what was resident before."]
-    parts += [memory_table(comparison)]
-    parts += ["## Quality", "RMSE or log loss on the test rows.", metric_table(comparison)]
-    if busy := busy_table(comparison):
-        parts += ["## On a busy machine", "How many times slower; with a fair share, 2.", busy]
-    parts += ["## What is asked", bars_table(comparison)]
+    """All there is to say about a comparison; nothing of what it has no measurements for."""
+    sections = {
+        "": (speed_table(comparison), ""),
+        "Memory": (
+            memory_table(comparison),
+            "Peak while binning and training, less what was resident before.",
+        ),
+        "Quality": (metric_table(comparison), "RMSE or log loss on the test rows."),
+        "On a busy machine": (
+            busy_table(comparison),
+            "How many times slower beside as many busy processes as threads; a fair share is 2.",
+        ),
+        "What is asked": (bars_table(comparison), ""),
+    }
+    parts = ["# Speed", sources(comparison)]
+    for title, (table, words) in sections.items():
+        if table:
+            parts += [part for part in (title and f"## {title}", words, table) if part]
     return "\n\n".join(parts) + "\n"
 
 
@@ -52,19 +62,20 @@ def metric_table(comparison: Comparison) -> str:
 
 
 def busy_table(comparison: Comparison) -> str:
-    """How much slower each is while as many other processes as threads never rest; 2 is fair."""
+    """How much slower each is while others want all cores."""
     row = slow_downs(comparison)
-    return _table("times", comparison, [row], lambda v: f"{v:.1f}") if row.values else ""
+    return _table("times", comparison, [row] if row.values else [], lambda v: f"{v:.1f}")
 
 
 def bars_table(comparison: Comparison) -> str:
     """Each bar with its figure."""
     lines = ["| what | figure | asked | met |", "|---|---|---|---|"]
-    for bar in bars(comparison):
+    found = list(bars(comparison))
+    for bar in found:
         asked = f"{'>=' if bar.at_least else '<='} {bar.limit:g}"
         met = "yes" if bar.met else "**no**"
         lines.append(f"| {bar.title} | {bar.figure:.4g} | {asked} | {met} |")
-    return "\n".join(lines)
+    return "\n".join(lines) if found else ""
 
 
 def _table(
@@ -75,6 +86,8 @@ def _table(
     digits: int = 2,
 ) -> str:
     """One line per row, one column per contender, the smallest figure of a line in bold."""
+    if not rows:
+        return ""
     names = _names(comparison)
     titles = [TITLES[name] for name in names]
     lines = [f"| {head} | {' | '.join(titles)} | ours / best peer |"]

@@ -89,6 +89,12 @@ def test_a_comparison_without_peers_has_no_ratios() -> None:
     assert list(bars(alone)) == []
 
 
+def test_the_page_has_no_section_without_figures() -> None:
+    alone = page(Comparison(FACTS, [measured("torchgbdt", 1.0)]))
+    assert "| seconds |" in alone and "## " not in alone and "CatBoost" not in alone
+    assert page(COMPARISON).count("\n## ") == 3  # nobody's memory was measured
+
+
 def test_a_comparison_is_read_as_it_was_written(tmp_path: Path) -> None:
     COMPARISON.save(tmp_path / "new/one.json")
     assert Comparison.load(tmp_path / "new/one.json") == COMPARISON
@@ -128,4 +134,3 @@ def test_the_plot_is_the_same_file_for_the_same_figures(tmp_path: Path) -> None:
     for name in ("a.svg", "b.svg"):
         plot(COMPARISON, tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
-    assert "CatBoost" not in page(Comparison(FACTS, [measured("torchgbdt", 1.0)]))
