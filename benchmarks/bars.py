@@ -13,6 +13,7 @@ from summary import (
     speed_up,
     training_rows,
 )
+from workloads import FULL
 
 MOST_METRIC = 1.002
 LEAST_SPEED_UP = 1.8
@@ -43,8 +44,8 @@ def bars(comparison: Comparison) -> Iterator[Bar]:
         if row.ratio is not None and row.best_peer is not None:
             title = f"test metric by the best peer's ({TITLES[row.best_peer]}): {row.title}"
             yield Bar(title, row.ratio, MOST_METRIC)
-    for row in training_rows(comparison, lambda m: m.growth_bytes)[:1]:
-        if row.ratio is not None:
+    for row in training_rows(comparison, lambda m: m.growth_bytes):
+        if row.title == FULL["W1"].title and row.ratio is not None:
             yield Bar(f"peak memory by the leanest peer's: {row.title}", row.ratio, 1.0)
     if (figure := speed_up(comparison)) is not None:
         title = f"{comparison.facts['threads']} threads, times as fast as one"

@@ -68,6 +68,16 @@ def test_bars_say_what_is_met() -> None:
     assert [bar.met for bar in bars(COMPARISON)][:3] == [True, False, True]  # prediction: 2 > 1
 
 
+def test_memory_is_asked_of_the_first_workload_alone() -> None:
+    for workload, n_bars in (("W1", 1), ("W4", 0)):
+        runs = [
+            measured(name, 1.0, workload=workload, growth_bytes=size)
+            for name, size in (("torchgbdt", 5), ("xgboost", 4))
+        ]
+        found = [bar for bar in bars(Comparison(FACTS, runs)) if "memory" in bar.title]
+        assert [(bar.figure, bar.met) for bar in found] == [(1.25, False)] * n_bars
+
+
 def test_two_models_of_one_workload_are_told() -> None:
     other = measured("torchgbdt", 1.0, digest="e", threads=1)
     bar = list(bars(Comparison(FACTS, [*COMPARISON.measurements, other])))[-1]
