@@ -27,7 +27,8 @@ BUILD_CPP_TESTS = $(WITH_TOOLS) $(BIN)/cmake -S . -B $(1) -G Ninja $(2) -DTORCHG
 # One recipe at a time, also with -j: two pip installs into one .venv would spoil each other.
 .NOTPARALLEL:
 
-.PHONY: help demo test lint format types contracts test-cpp test-python sanitize exhaustive clean
+.PHONY: help demo test lint format types contracts test-cpp test-python sanitize exhaustive
+.PHONY: bench bench-kernels bench-check clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
@@ -74,9 +75,19 @@ exhaustive: $(VENV)/stamp-dev $(VENV)/stamp-native ## all float32 numbers throug
 	build/cpp-tests/test_portable_math --all
 	$(BIN)/python -m pytest --exhaustive tests/native/test_portable_math.py
 
+bench: $(VENV)/stamp-bench $(VENV)/stamp-native ## torchgbdt and its peers: one table
+	$(BIN)/python benchmarks/compare.py $(BENCH_OPTIONS)
+
+bench-kernels: $(VENV)/stamp-bench $(VENV)/stamp-native ## times of every kernel, kept as JSON
+	$(BIN)/python -m pytest benchmarks/kernels --benchmark-autosave \
+		--benchmark-storage=file://benchmarks/results/kernels $(PYTEST_OPTIONS)
+
+bench-check: $(VENV)/stamp-native ## instruction counts against the stored ones
+	$(BIN)/python benchmarks/check_instructions.py $(CHECK_OPTIONS)
+
 clean: ## remove .venv, builds and caches
 	rm -rf $(VENV) build demo/out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
-	find torchgbdt tests demo -name __pycache__ -type d -prune -exec rm -rf {} +
+	find torchgbdt tests demo benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 COMMA := ,
 
@@ -103,4 +114,10 @@ $(VENV)/stamp-native: $(VENV)/stamp-run $(NATIVE_SOURCES)
 
 $(VENV)/stamp-dev: $(VENV)/stamp-run
 	$(INSTALL_PACKAGE) --editable ".[dev,plot,data]"
+	@touch $@
+
+# The peers, for benchmarks alone: `make test` needs none of them.
+$(VENV)/stamp-bench: $(VENV)/stamp-run
+	@echo "Installing the pinned LightGBM, XGBoost and CatBoost into $(VENV), once."
+	$(INSTALL_PACKAGE) --editable ".[bench,plot,data]" pytest pytest-timeout
 	@touch $@

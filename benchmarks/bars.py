@@ -1,0 +1,60 @@
+"""What torchgbdt asks of itself, and whether a comparison meets it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from contenders import OURS, TITLES
+from measurement import Comparison
+from summary import (
+    digests,
+    growth_per_row,
+    seconds_rows,
+    slow_downs,
+    speed_up,
+    training_rows,
+)
+from workloads import FULL
+
+MOST_METRIC = 1.002
+LEAST_SPEED_UP = 1.8
+BUSY_MARGIN = 1.25
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One demand: the figure must not exceed the limit, or not fall below it if ``at_least``."""
+
+    title: str
+    figure: float
+    limit: float
+    at_least: bool = False
+
+    @property
+    def met(self) -> bool:
+        """Whether it is."""
+        return self.figure >= self.limit if self.at_least else self.figure <= self.limit
+
+
+def bars(comparison: Comparison) -> Iterator[Bar]:
+    """Those that the comparison has measurements for."""
+    for row in seconds_rows(comparison):
+        if row.ratio is not None:
+            yield Bar(f"time by the fastest peer's: {row.title}", row.ratio, 1.0)
+    for row in training_rows(comparison, lambda m: m.metric):
+        if row.ratio is not None and row.best_peer is not None:
+            title = f"test metric by the best peer's ({TITLES[row.best_peer]}): {row.title}"
+            yield Bar(title, row.ratio, MOST_METRIC)
+    for row in training_rows(comparison, lambda m: m.growth_bytes):
+        if row.title == FULL["W1"].title and row.ratio is not None:
+            yield Bar(f"peak memory by the leanest peer's: {row.title}", row.ratio, 1.0)
+    if (figure := speed_up(comparison)) is not None:
+        title = f"{comparison.facts['threads']} threads, times as fast as one"
+        yield Bar(title, figure, LEAST_SPEED_UP, at_least=True)
+    if (figure := slow_downs(comparison).ours) is not None:
+        # as many others as threads: half of each core is the fair share
+        yield Bar(slow_downs(comparison).title, figure, 2 * BUSY_MARGIN)
+    if (figure := growth_per_row(comparison)) is not None:
+        yield Bar("seconds per row with 4M rows, by those with 1M", figure, 1.0)
+    if found := digests(comparison):
+        most = max(len(one) for one in found.values())
+        yield Bar(f"different models of {OURS} on the same workload", most, 1)

@@ -1,0 +1,1 @@
+"""Benchmarks of single kernels, by pytest-benchmark; run by ``make bench-kernels``."""

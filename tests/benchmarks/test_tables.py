@@ -1,0 +1,146 @@
+"""From measurements to the table, the bars, the plot and README.md."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import report
+from bars import bars
+from measurement import Comparison, Measurement, under_load
+from plan import Run, make_plan
+from summary import growth_per_row, seconds_rows, slow_downs, speed_up, training_rows
+from tables import metric_table, page, speed_table
+
+FACTS: dict[str, Any] = {
+    "processor": "abacus", "cores": 2, "memory_gb": 1.0, "system": "none", "threads": 2,
+    "repeats": 3, "quick": False, "commit": "abc", "torch": "2", "numpy": "2", "python": "3",
+    "date": "2026-11-30",
+}  # fmt: skip
+
+
+def measured(contender: str, seconds: float, **fields: Any) -> Measurement:
+    given: dict[str, Any] = {"workload": "W1", "task": "predict", "threads": 2, **fields}
+    return Measurement(contender, version="1", seconds=seconds, **given)
+
+
+COMPARISON = Comparison(
+    FACTS,
+    [
+        *(measured("torchgbdt", s, metric=1.003, predict_seconds=0.5) for s in (4, 2, 9)),
+        *(measured("lightgbm", s, metric=1.0, predict_seconds=0.25) for s in (5, 5, 5)),
+        *(measured("catboost", s, metric=1.1) for s in (8, 8, 8)),
+        measured("torchgbdt", 7.6, threads=1, task="train", digest="d"),
+        measured("torchgbdt", 20.0, workload="W1x4", task="train"),
+        measured("torchgbdt", 1.0, task="bin"),
+        measured("lightgbm", 4.0, task="bin"),
+        measured("torchgbdt", 2.0, workload="W1/10", task="train"),
+        under_load(measured("torchgbdt", 5.5, workload="W1/10", task="train")),
+        measured("lightgbm", 1.0, workload="W1/10", task="train"),
+        under_load(measured("lightgbm", 7.0, workload="W1/10", task="train")),
+    ],
+)
+
+
+def test_rows_are_medians_of_what_belongs_together() -> None:
+    training, prediction, binning = seconds_rows(COMPARISON)
+    assert training.values == {"torchgbdt": 4, "lightgbm": 5, "catboost": 8}
+    assert prediction.values == {"torchgbdt": 0.5, "lightgbm": 0.25}
+    assert binning.values == {"torchgbdt": 1, "lightgbm": 4}
+    assert (training.best_peer, training.ratio) == ("lightgbm", 0.8)
+
+
+def test_ratios_of_one_contender_with_itself() -> None:
+    assert speed_up(COMPARISON) == 1.9
+    assert growth_per_row(COMPARISON) == 20 / 4 / 4
+    assert slow_downs(COMPARISON).values == {"torchgbdt": 2.75, "lightgbm": 7}
+
+
+def test_bars_say_what_is_met() -> None:
+    found = {bar.title.partition(":")[0]: bar.met for bar in bars(COMPARISON)}
+    assert found == {
+        "time by the fastest peer's": True,  # the last of this title: binning
+        "test metric by the best peer's (LightGBM)": False,  # 1.003 > 1.002
+        "2 threads, times as fast as one": True,
+        "slow-down on a busy machine, 100k x 28, 100 trees, depth 6": False,  # 2.75 > 2.5
+        "seconds per row with 4M rows, by those with 1M": False,  # 1.25 > 1
+        "different models of torchgbdt on the same workload": True,
+    }
+    assert [bar.met for bar in bars(COMPARISON)][:3] == [True, False, True]  # prediction: 2 > 1
+
+
+def test_memory_is_asked_of_the_first_workload_alone() -> None:
+    for workload, n_bars in (("W1", 1), ("W4", 0)):
+        runs = [
+            measured(name, 1.0, workload=workload, growth_bytes=size)
+            for name, size in (("torchgbdt", 5), ("xgboost", 4))
+        ]
+        found = [bar for bar in bars(Comparison(FACTS, runs)) if "memory" in bar.title]
+        assert [(bar.figure, bar.met) for bar in found] == [(1.25, False)] * n_bars
+
+
+def test_two_models_of_one_workload_are_told() -> None:
+    other = measured("torchgbdt", 1.0, digest="e", threads=1)
+    bar = list(bars(Comparison(FACTS, [*COMPARISON.measurements, other])))[-1]
+    assert (bar.figure, bar.met) == (2, False)
+
+
+def test_the_table_has_the_best_in_bold_and_a_gap_where_nothing_was_measured() -> None:
+    lines = speed_table(COMPARISON).splitlines()
+    assert lines[0] == "| seconds | torchgbdt | LightGBM | CatBoost | ours / best peer |"
+    assert lines[2] == "| 1M x 28, 100 trees, depth 6 | **4.00** | 5.00 | 8.00 | 0.80 |"
+    assert lines[3] == "| predict 1M x 28, 100 trees, depth 6 | 0.500 | **0.250** |  | 2.00 |"
+    assert metric_table(COMPARISON).splitlines()[2].endswith("| 1.1000 | 1.0030 |")
+
+
+def test_a_comparison_without_peers_has_no_ratios() -> None:
+    alone = Comparison(FACTS, [measured("torchgbdt", 1.0)])
+    assert speed_table(alone).splitlines()[2] == "| 1M x 28, 100 trees, depth 6 | **1.00** |  |"
+    assert [row.ratio for row in training_rows(alone, lambda m: m.metric)] == []
+    assert list(bars(alone)) == []
+
+
+def test_the_page_has_no_section_without_figures() -> None:
+    alone = page(Comparison(FACTS, [measured("torchgbdt", 1.0)]))
+    assert "| seconds |" in alone and "## " not in alone and "CatBoost" not in alone
+    assert page(COMPARISON).count("\n## ") == 3  # nobody's memory was measured
+
+
+def test_a_comparison_is_read_as_it_was_written(tmp_path: Path) -> None:
+    COMPARISON.save(tmp_path / "new/one.json")
+    assert Comparison.load(tmp_path / "new/one.json") == COMPARISON
+
+
+def test_contenders_take_turns_and_nobody_is_always_first() -> None:
+    runs = [run.contender for run in make_plan(["W4"], ["a", "b", "c"], 2, 4)]
+    assert "".join(runs) == "abc" + "bca" + "cab" + "abc"
+
+
+def test_the_first_row_brings_ours_on_one_thread_and_on_many_rows() -> None:
+    assert list(make_plan(["W1"], ["torchgbdt"], 2, 1)) == [
+        Run("torchgbdt", "W1", "predict", 2),
+        Run("torchgbdt", "W1", "train", 1),
+        Run("torchgbdt", "W1x4", "train", 2),
+    ]
+
+
+def test_the_report_replaces_what_is_between_the_markers_and_nothing_else() -> None:
+    old = f"before\n{report.BEGIN}old table\n{report.END}after\n"
+    new = report.with_table(old, COMPARISON)
+    assert new.startswith(f"before\n{report.BEGIN}\n| seconds |")
+    assert new.endswith(f"{report.END}after\n") and "old table" not in new
+    assert report.with_table(new, COMPARISON) == new
+    with pytest.raises(SystemExit, match="lacks the lines"):
+        report.with_table("no markers", COMPARISON)
+
+
+def test_the_readme_has_the_markers() -> None:
+    readme = (report.ROOT / "README.md").read_text("utf-8")
+    assert report.with_table(readme, COMPARISON).count("| seconds |") == 1
+
+
+def test_the_plot_is_the_same_file_for_the_same_figures(tmp_path: Path) -> None:
+    from speed_plot import plot
+
+    for name in ("a.svg", "b.svg"):
+        plot(COMPARISON, tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
