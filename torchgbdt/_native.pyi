@@ -148,7 +148,8 @@ def route_rows(
     nodes: RecordArray,
     splits: RecordArray,
     row_order: NDArray[np.uint32],
-    scratch: NDArray[np.uint32],
+    sides: NDArray[np.uint8],
+    routed: NDArray[np.uint32],
     left_rows: Int64Array,
     n_threads: int,
 ) -> None: ...

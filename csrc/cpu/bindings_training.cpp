@@ -135,21 +135,22 @@ void bind_find_splits(In<std::int32_t, 1> n_value_bins, In<std::int64_t, 1> bin_
 }
 
 void bind_route_rows(Bytes columns, In<std::int32_t, 1> n_value_bins, nb::object nodes,
-                     nb::object splits, Out<RowId, 1> row_order, Out<RowId, 1> scratch,
-                     Out<std::int64_t, 1> left_rows, int n_threads) {
+                     nb::object splits, In<RowId, 1> row_order, Out<std::uint8_t, 1> sides,
+                     Out<RowId, 1> routed, Out<std::int64_t, 1> left_rows, int n_threads) {
     const Records<NodeRecord> records(nodes);
     const Records<SplitRecord> found(splits);
     check_thread_count(n_threads);
     require(length(n_value_bins) == length(columns), "n_value_bins must be (n_features,)");
     require(found.size() == records.size() && length(left_rows) == records.size(),
             "nodes, splits and left_rows differ in length");
-    require(length(scratch) >= length(row_order), "scratch is shorter than row_order");
+    require(length(sides) == length(row_order) && length(routed) == length(row_order),
+            "row_order, sides and routed differ in length");
     check_nodes(records.data(), records.size(), length(row_order));
     check_splits(found.data(), found.size(), length(columns));
     const ReleasedGil released;
     route_rows(columns.data(), length(columns, 1), n_value_bins.data(), records.data(),
-               found.data(), records.size(), row_order.data(), scratch.data(), left_rows.data(),
-               n_threads);
+               found.data(), records.size(), row_order.data(), length(row_order), sides.data(),
+               routed.data(), left_rows.data(), n_threads);
 }
 
 void bind_update_predictions(Bytes bins, In<std::int32_t, 1> n_value_bins,
@@ -197,8 +198,8 @@ void bind_training(nb::module_& module) {
                "min_samples_leaf"_a, array("min_hessian"), array("scales"), "splits"_a,
                array("left_sums"), "n_threads"_a, "Write the best split of each node.");
     module.def("route_rows", &bind_route_rows, array("columns"), array("n_value_bins"), "nodes"_a,
-               "splits"_a, array("row_order"), array("scratch"), array("left_rows"), "n_threads"_a,
-               "Partition the rows of each node; write how many went left.");
+               "splits"_a, array("row_order"), array("sides"), array("routed"), array("left_rows"),
+               "n_threads"_a, "Partition the rows of each node; write how many went left.");
     module.def("update_predictions", &bind_update_predictions, array("bins"), array("n_value_bins"),
                array("feature"), array("split_bin"), array("left"), array("flags"), array("value"),
                "output"_a, array("predictions"), "n_threads"_a, "Add a tree to predictions.");

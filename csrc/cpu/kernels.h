@@ -126,10 +126,12 @@ void find_splits(const FeatureBins& features, const Words& words, const std::int
                  const SplitRules& rules, SplitRecord* splits, std::int64_t* left_sums,
                  int n_threads);
 
-// columns: transposed bins. scratch: as many row ids as row_order. left_rows: (n_nodes,).
+// routed: row_order with the rows of each node partitioned. columns: transposed bins. row_order,
+// sides, routed: (n_ordered,); sides is scratch memory. left_rows: (n_nodes,).
 void route_rows(const std::uint8_t* columns, std::int64_t n_rows, const std::int32_t* n_value_bins,
                 const NodeRecord* nodes, const SplitRecord* splits, std::int64_t n_nodes,
-                RowId* row_order, RowId* scratch, std::int64_t* left_rows, int n_threads);
+                const RowId* row_order, std::int64_t n_ordered, std::uint8_t* sides, RowId* routed,
+                std::int64_t* left_rows, int n_threads);
 
 // --- predictions --------------------------------------------------------------------------------
 

@@ -36,12 +36,13 @@ void check_routing(Random& random, std::int64_t n_rows, int n_nodes, int n_threa
         splits.push_back(split);
         expected_left.push_back(middle - begin);
     }
-    std::vector<RowId> scratch(rows.size());
+    std::vector<RowId> routed(rows.size());
+    std::vector<std::uint8_t> sides(rows.size());
     std::vector<std::int64_t> left_rows(nodes.size(), -1);
     route_rows(columns.data(), n_rows, data.n_value_bins.data(), nodes.data(), splits.data(),
-               static_cast<std::int64_t>(nodes.size()), rows.data(), scratch.data(),
-               left_rows.data(), n_threads);
-    CHECK(rows == expected);
+               static_cast<std::int64_t>(nodes.size()), rows.data(), n_rows, sides.data(),
+               routed.data(), left_rows.data(), n_threads);
+    CHECK(routed == expected);
     CHECK(left_rows == expected_left);
 }
 
@@ -69,14 +70,15 @@ TEST(a_row_that_the_bins_do_not_have_is_refused) {
     const BinnedData data(random, 10000, 1, 9);
     const SplitRecord split = random_split(random, data);
     for (const std::int64_t n_rows : {std::int64_t{1}, std::int64_t{4096}, data.n_rows}) {
-        std::vector<RowId> rows = shuffled_rows(random, data.n_rows), scratch(rows.size());
+        std::vector<RowId> rows = shuffled_rows(random, data.n_rows), routed(rows.size());
+        std::vector<std::uint8_t> sides(rows.size());
         rows[n_rows - 1] = 10000;
         NodeRecord node{};
         node.n_rows = n_rows;
         std::int64_t left_rows = 0;
         CHECK(check::refused([&] {  // the only column is the bins as they are
             route_rows(data.codes.data(), data.n_rows, data.n_value_bins.data(), &node, &split, 1,
-                       rows.data(), scratch.data(), &left_rows, 2);
+                       rows.data(), data.n_rows, sides.data(), routed.data(), &left_rows, 2);
         }));
     }
 }

@@ -141,7 +141,16 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("find_splits", {"left_sums": np.zeros((1, 2, 2), np.int64)}),
     ("route_rows", {"splits": splits(feature=N_FEATURES)}),
     ("route_rows", {"splits": splits(found=False)}),
-    ("route_rows", {"scratch": np.zeros(N_ROWS - 1, np.uint32)}),
+    ("route_rows", {"routed": np.zeros(N_ROWS - 1, np.uint32)}),
+    ("route_rows", {"sides": np.zeros(N_ROWS - 1, np.uint8)}),
+    (
+        "route_rows",  # nodes that share a row
+        {
+            "nodes": np.concatenate((nodes(), nodes(begin=N_ROWS - 1, n_rows=1))),
+            "splits": np.concatenate((splits(), splits())),
+            "left_rows": np.zeros(2, np.int64),
+        },
+    ),
     ("route_rows", {"row_order": np.arange(N_ROWS)}),
     ("route_rows", {"row_order": np.full(N_ROWS, N_ROWS, np.uint32)}),
     ("route_rows", {"row_order": np.full(N_ROWS, 2**32 - 1, np.uint32)}),

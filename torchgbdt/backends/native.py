@@ -285,10 +285,12 @@ class NativeBackend(ComputeBackend):
             _nodes(nodes),
             _records(splits, SPLIT_DTYPE),
             run.row_order,
-            run.scratch,
+            run.sides,
+            run.routed,
             left_rows,
             self._n_threads,
         )
+        run.row_order, run.routed = run.routed, run.row_order
         return left_rows
 
     def update_predictions(self, tree: Tree, output: int) -> None:

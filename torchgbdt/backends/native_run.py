@@ -48,7 +48,9 @@ class NativeRun:
     hessians : float32, (n_rows, tree_outputs); None where all are 1.
     fixed_point : int32, (n_rows, n_words), what a row adds to a histogram cell.
     histograms : int64, (n_slots, total_bins, 1 + n_words).
-    row_order, scratch : uint32, (n_rows,).
+    row_order : uint32, (n_rows,).
+    routed : the same; what the row order becomes when rows are routed.
+    sides : uint8, (n_rows,), which way each goes meanwhile.
     baseline : float32, (n_outputs, 2), what raw predictions are made of besides sums and margins;
         None where labels are centred.
     softmax_terms : float32, (2, n_rows), of the training rows; None for other objectives.
@@ -76,7 +78,8 @@ class NativeRun:
         self.hessians = None if settings.constant_hessian else np.zeros_like(self.gradients)
         self.fixed_point: Int32Array = np.zeros((n_rows, n_words), FIXED_DTYPE)
         self.row_order = np.arange(n_rows, dtype=ROW_ID_DTYPE)
-        self.scratch = np.empty_like(self.row_order)
+        self.routed = np.empty_like(self.row_order)
+        self.sides: BinArray = np.empty(n_rows, BIN_DTYPE)
         shape = (settings.n_slots, thresholds.total_bins, 1 + n_words)
         self.histograms: Int64Array = np.empty(shape, SUM_DTYPE)  # untouched pages cost nothing
         self.baseline = None if settings.objective.centers_labels else _baseline(settings)
