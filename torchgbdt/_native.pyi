@@ -19,6 +19,23 @@ from torchgbdt.core.arrays import (
 
 def version() -> str: ...
 def pool_size() -> int: ...
+def distinct_values(
+    x: AnyArray,
+    is_bfloat16: bool,
+    kept_rows: Int64Array | None,
+    first_feature: int,
+    values: Float64Array,
+    counts: Int64Array,
+    n_threads: int,
+) -> None: ...
+def sort_columns(
+    x: AnyArray,
+    is_bfloat16: bool,
+    rows: Int64Array | None,
+    first_feature: int,
+    columns: Float64Array,
+    n_threads: int,
+) -> None: ...
 def bin_features(
     x: AnyArray,
     is_bfloat16: bool,
@@ -55,6 +72,13 @@ def predict_leaves(
 ) -> None: ...
 def transpose_bins(
     bins: BinArray, n_value_bins: Int32Array, columns: BinArray, n_threads: int
+) -> None: ...
+def sample_rows(row_order: NDArray[np.uint32], n_threads: int) -> None: ...
+def gather_rows(
+    given: NDArray[np.uint8],
+    rows: NDArray[np.uint32],
+    gathered: NDArray[np.uint8],
+    n_threads: int,
 ) -> None: ...
 def compute_softmax_terms(
     predictions: Float32Array,

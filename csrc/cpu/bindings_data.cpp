@@ -10,6 +10,8 @@ namespace {
 
 using namespace nb::literals;
 
+constexpr std::int64_t kMaxDistinct = 255;  // as many as there are value bins
+
 ElementType integer_type(Py_ssize_t size, bool is_signed) {
     switch (size) {
         case 1:
@@ -81,6 +83,44 @@ Matrix::Matrix(nb::handle object, bool is_bfloat16)
 
 namespace {
 
+void check_features(std::int64_t first, std::int64_t count, const MatrixView& matrix) {
+    require(first >= 0 && first <= matrix.n_features && count <= matrix.n_features - first,
+            "X has not so many features");
+}
+
+void bind_distinct_values(nb::object x, bool is_bfloat16,
+                          std::optional<In<std::int64_t, 1>> kept_rows, std::int64_t first_feature,
+                          Out<double, 2> values, Out<std::int64_t, 1> counts, int n_threads) {
+    const Matrix matrix(x, is_bfloat16);
+    const std::int64_t n_kept = kept_rows ? length(*kept_rows) : matrix.view().n_rows;
+    const std::int64_t n_features = length(values), limit = length(values, 1);
+    check_thread_count(n_threads);
+    check_features(first_feature, n_features, matrix.view());
+    require(length(counts) == n_features, "values and counts are of different features");
+    require(limit >= 1 && limit <= kMaxDistinct, "limit must lie in 1..255");
+    const ReleasedGil released;
+    if (kept_rows) {
+        check_rows(kept_rows->data(), n_kept, matrix.view().n_rows);
+    }
+    distinct_values(matrix.view(), data_or_null(kept_rows), n_kept, first_feature, n_features,
+                    limit, values.data(), counts.data(), n_threads);
+}
+
+void bind_sort_columns(nb::object x, bool is_bfloat16, std::optional<In<std::int64_t, 1>> rows,
+                       std::int64_t first_feature, Out<double, 2> columns, int n_threads) {
+    const Matrix matrix(x, is_bfloat16);
+    const std::int64_t n_chosen = rows ? length(*rows) : matrix.view().n_rows;
+    check_thread_count(n_threads);
+    check_features(first_feature, length(columns), matrix.view());
+    require(length(columns, 1) == n_chosen, "columns must be (n_features, n_chosen)");
+    const ReleasedGil released;
+    if (rows) {
+        check_rows(rows->data(), n_chosen, matrix.view().n_rows);
+    }
+    sort_columns(matrix.view(), data_or_null(rows), n_chosen, first_feature, length(columns),
+                 columns.data(), n_threads);
+}
+
 void bind_bin_features(nb::object x, bool is_bfloat16, std::optional<In<std::int64_t, 1>> kept_rows,
                        In<double, 1> thresholds, In<std::int64_t, 1> offsets,
                        In<std::int32_t, 1> n_value_bins, Out<std::uint8_t, 2> bins, int n_threads) {
@@ -147,6 +187,12 @@ void bind_predict_leaves(In<std::int64_t, 1> offsets, In<std::int32_t, 1> featur
 }  // namespace
 
 void bind_data(nb::module_& module) {
+    module.def("distinct_values", &bind_distinct_values, "x"_a, "is_bfloat16"_a,
+               array("kept_rows").none(), "first_feature"_a, array("values"), array("counts"),
+               "n_threads"_a, "Write the distinct values of features that have few.");
+    module.def("sort_columns", &bind_sort_columns, "x"_a, "is_bfloat16"_a, array("rows").none(),
+               "first_feature"_a, array("columns"), "n_threads"_a,
+               "Write chosen rows of some features, each feature's values in ascending order.");
     module.def("bin_features", &bind_bin_features, "x"_a, "is_bfloat16"_a,
                array("kept_rows").none(), array("thresholds"), array("offsets"),
                array("n_value_bins"), array("bins"), "n_threads"_a, "Write the bin codes of X.");

@@ -40,6 +40,22 @@ void bind_transpose_bins(Bytes bins, In<std::int32_t, 1> n_value_bins, Out<std::
     transpose_bins(bin_matrix(bins), n_value_bins.data(), columns.data(), n_threads);
 }
 
+void bind_gather_rows(Bytes given, In<RowId, 1> rows, Out<std::uint8_t, 2> gathered,
+                      int n_threads) {
+    check_thread_count(n_threads);
+    require(length(gathered) == length(rows) && length(gathered, 1) == length(given, 1),
+            "gathered must be (n_rows, width)");
+    const ReleasedGil released;
+    gather_rows(given.data(), length(given), length(given, 1), rows.data(), length(rows),
+                gathered.data(), n_threads);
+}
+
+void bind_sample_rows(Out<RowId, 1> row_order, int n_threads) {
+    check_thread_count(n_threads);
+    const ReleasedGil released;
+    sample_rows(row_order.data(), length(row_order), n_threads);
+}
+
 std::int64_t bind_round_gradients(In<float, 2> gradients, std::optional<In<float, 2>> hessians,
                                   In<std::int64_t, 2> scales, Out<std::int32_t, 2> fixed_point,
                                   Out<std::int64_t, 2> totals, int n_threads) {
@@ -162,6 +178,10 @@ void bind_update_predictions(Bytes bins, In<std::int32_t, 1> n_value_bins,
 void bind_training(nb::module_& module) {
     module.def("transpose_bins", &bind_transpose_bins, array("bins"), array("n_value_bins"),
                array("columns"), "n_threads"_a, "Write the column-major copy of the bins.");
+    module.def("sample_rows", &bind_sample_rows, array("row_order"), "n_threads"_a,
+               "Fill the row order with the rows that a tree uses.");
+    module.def("gather_rows", &bind_gather_rows, array("given"), array("rows"), array("gathered"),
+               "n_threads"_a, "Copy rows of bytes in another order.");
     module.def(
         "round_gradients", &bind_round_gradients, array("gradients"), array("hessians").none(),
         array("scales"), array("fixed_point"), array("totals"), "n_threads"_a,

@@ -1,7 +1,7 @@
 // Checks of what becomes an address; each throws std::invalid_argument that says what is wrong.
 //
 // The bindings make all of them but check_row_order, which kernels make as they read row ids. With
-// the checks of trees (cpu/traversal.h) and room for any bin code (build_histograms.cpp) this
+// the checks of trees (cpu/check_tree.h) and room for any bin code (build_histograms.cpp) this
 // holds: whatever arrays Python passes, no kernel leaves them, provided that the arrays of a call
 // do not overlap and nobody else writes to them meanwhile.
 #pragma once
@@ -36,7 +36,7 @@ void check_splits(const SplitRecord* splits, std::int64_t n_splits, std::int64_t
 // Powers of two that are normal float32 numbers; a constant Hessian's unit fits into int32.
 void check_scales(const std::int64_t* scales, const Words& words);
 
-// Trees lie end to end and cover the nodes. Children and features are checked when packed.
+// Trees lie end to end and cover the nodes. check_tree looks at each.
 void check_offsets(const std::int64_t* offsets, std::int64_t n_trees, std::int64_t n_nodes);
 
 }  // namespace torchgbdt

@@ -1,7 +1,7 @@
 // All native kernels. Each is stateless, works on buffers of its caller, and returns when its
 // results can be read. Results do not depend on n_threads: sums are integers, maxima have no order.
 //
-// What becomes an address is validated: trees where they are packed, row ids where they are read,
+// What becomes an address is validated: trees by check_tree, row ids where they are read,
 // all else where Python enters; see cpu/checks.h. A bin code beyond its feature's codes, which
 // transpose_bins looks for, makes sums wrong and leaves no buffer.
 #pragma once
@@ -17,6 +17,19 @@ namespace torchgbdt {
 
 // --- data ---------------------------------------------------------------------------------------
 
+// The distinct values of features first_feature, ..: ascending, NaN left out, -0 as +0. values:
+// (n_features, limit); counts: (n_features,), limit + 1 where there are more than `limit`, at most
+// 255. kept_rows as in bin_features.
+void distinct_values(const MatrixView& matrix, const std::int64_t* kept_rows, std::int64_t n_kept,
+                     std::int64_t first_feature, std::int64_t n_features, std::int64_t limit,
+                     double* values, std::int64_t* counts, int n_threads);
+
+// Rows of features first_feature, ..: each column ascending, -0 as +0 and NaN last. columns:
+// (n_features, n_chosen). rows: (n_chosen,), or null for all rows of the matrix.
+void sort_columns(const MatrixView& matrix, const std::int64_t* rows, std::int64_t n_chosen,
+                  std::int64_t first_feature, std::int64_t n_features, double* columns,
+                  int n_threads);
+
 // Quantizes X: bins[i, f] = number of thresholds of f below x, or the missing code where x is NaN.
 // kept_rows: rows of the matrix, (n_kept,), or null for all rows; then n_kept = matrix.n_rows.
 void bin_features(const MatrixView& matrix, const std::int64_t* kept_rows, std::int64_t n_kept,
@@ -25,6 +38,13 @@ void bin_features(const MatrixView& matrix, const std::int64_t* kept_rows, std::
 // columns[f, row] = bins[row, f]. Throws if a code is beyond its feature's missing code.
 void transpose_bins(const BinMatrix& bins, const std::int32_t* n_value_bins, std::uint8_t* columns,
                     int n_threads);
+
+// gathered[i] = given[rows[i]]: rows of `width` bytes each. Throws if there is no such row.
+void gather_rows(const std::uint8_t* given, std::int64_t n_given, std::int64_t width,
+                 const RowId* rows, std::int64_t n_rows, std::uint8_t* gathered, int n_threads);
+
+// row_order = 0, 1, ..., n_rows - 1.
+void sample_rows(RowId* row_order, std::int64_t n_rows, int n_threads);
 
 // --- gradients ----------------------------------------------------------------------------------
 

@@ -8,14 +8,19 @@
 
 namespace torchgbdt {
 
-// sums: (n_rows, n_columns), flushed after each addition. A tree with one value per leaf adds to
-// `column`, another to all columns.
+// Every sum is flushed after each addition.
+inline float add_leaf_value(float sum, float value) {
+    return flush_subnormals(sum + value);
+}
+
+// sums: (n_rows, n_columns). A tree with one value per leaf adds to `column`, another to all
+// columns.
 inline void add_leaf_values(const TreeView& tree, const std::int32_t* leaves, std::int64_t n_rows,
                             std::int64_t column, std::int64_t n_columns, float* sums) {
     if (tree.n_outputs == 1) {
         for (std::int64_t i = 0; i < n_rows; ++i) {
             float& sum = sums[i * n_columns + column];
-            sum = flush_subnormals(sum + tree.value[leaves[i]]);
+            sum = add_leaf_value(sum, tree.value[leaves[i]]);
         }
         return;
     }
@@ -23,8 +28,22 @@ inline void add_leaf_values(const TreeView& tree, const std::int32_t* leaves, st
         const float* values = tree.value + leaves[i] * tree.n_outputs;
         for (std::int64_t output = 0; output < tree.n_outputs; ++output) {
             float& sum = sums[i * n_columns + output];
-            sum = flush_subnormals(sum + values[output]);
+            sum = add_leaf_value(sum, values[output]);
         }
+    }
+}
+
+// The same for a contiguous column of sums and a table of one value per leaf; n_rows <= kRows.
+// Values are looked up before they are added, so that the additions vectorize.
+template <std::int64_t kRows, typename Leaf>
+inline void add_to_column(const float* values, const Leaf* leaves, std::int64_t n_rows,
+                          float* sums) {
+    float found[kRows];
+    for (std::int64_t i = 0; i < n_rows; ++i) {
+        found[i] = values[leaves[i]];
+    }
+    for (std::int64_t i = 0; i < n_rows; ++i) {
+        sums[i] = add_leaf_value(sums[i], found[i]);
     }
 }
 

@@ -16,36 +16,45 @@ Stored read(const char* place) {
 }
 
 template <typename Stored>
-double number(const char* place) {
-    return static_cast<double>(read<Stored>(place));
+Stored number(const char* place) {
+    return read<Stored>(place);
 }
 
-double boolean(const char* place) {
-    return read<std::uint8_t>(place) != 0 ? 1.0 : 0.0;
+std::uint8_t boolean(const char* place) {
+    return read<std::uint8_t>(place) != 0 ? 1 : 0;
 }
 
-double float16(const char* place) {
+float float16(const char* place) {
     return float16_to_float(read<std::uint16_t>(place));
 }
 
-double bfloat16(const char* place) {
+float bfloat16(const char* place) {
     return bfloat16_to_float(read<std::uint16_t>(place));
 }
 
-template <double (*load)(const char*)>
+template <auto load, typename Number>
 void load_with(const MatrixView& matrix, std::int64_t feature, const std::int64_t* rows,
-               std::int64_t begin, std::int64_t count, double* out, std::int64_t out_stride) {
+               std::int64_t begin, std::int64_t count, Number* out, std::int64_t out_stride) {
     const char* column = matrix.data + feature * matrix.feature_stride;
+    if (rows == nullptr) {
+        const char* place = column + begin * matrix.row_stride;
+        for (std::int64_t i = 0; i < count; ++i) {
+            out[i * out_stride] = static_cast<Number>(load(place + i * matrix.row_stride));
+        }
+        return;
+    }
     for (std::int64_t i = 0; i < count; ++i) {
-        const std::int64_t row = rows == nullptr ? begin + i : rows[begin + i];
-        out[i * out_stride] = load(column + row * matrix.row_stride);
+        out[i * out_stride] =
+            static_cast<Number>(load(column + rows[begin + i] * matrix.row_stride));
     }
 }
 
+template <typename Number>
 using Loader = void (*)(const MatrixView&, std::int64_t, const std::int64_t*, std::int64_t,
-                        std::int64_t, double*, std::int64_t);
+                        std::int64_t, Number*, std::int64_t);
 
-Loader loader_of(ElementType type) {
+template <typename Number>
+Loader<Number> loader_of(ElementType type) {
     switch (type) {
         case ElementType::boolean:
             return load_with<boolean>;
@@ -79,9 +88,30 @@ Loader loader_of(ElementType type) {
 
 }  // namespace
 
+bool fits_float32(ElementType type) {
+    switch (type) {
+        case ElementType::boolean:
+        case ElementType::int8:
+        case ElementType::int16:
+        case ElementType::uint8:
+        case ElementType::uint16:
+        case ElementType::float16:
+        case ElementType::bfloat16:
+        case ElementType::float32:
+            return true;
+        default:
+            return false;
+    }
+}
+
 void load_feature(const MatrixView& matrix, std::int64_t feature, const std::int64_t* rows,
                   std::int64_t begin, std::int64_t count, double* out, std::int64_t out_stride) {
-    loader_of(matrix.type)(matrix, feature, rows, begin, count, out, out_stride);
+    loader_of<double>(matrix.type)(matrix, feature, rows, begin, count, out, out_stride);
+}
+
+void load_feature(const MatrixView& matrix, std::int64_t feature, const std::int64_t* rows,
+                  std::int64_t begin, std::int64_t count, float* out, std::int64_t out_stride) {
+    loader_of<float>(matrix.type)(matrix, feature, rows, begin, count, out, out_stride);
 }
 
 float float16_to_float(std::uint16_t bits) {

@@ -32,12 +32,18 @@ struct MatrixView {
     ElementType type;
 };
 
+// Whether float32 holds every value of a type exactly.
+bool fits_float32(ElementType type);
+
 // Writes a stretch of one feature as float64 to out[0], out[out_stride], ...; exact for every value
 // but 64-bit integers beyond 2^53, which are rounded to nearest. NaN stays NaN (it means missing).
 //
-// Reads rows begin..begin+count-1, or, if `rows` is given, rows[begin..begin+count-1].
+// Reads rows begin..begin+count-1, or, if `rows` is given, rows[begin..begin+count-1]. As float32
+// for types that fit alone.
 void load_feature(const MatrixView& matrix, std::int64_t feature, const std::int64_t* rows,
                   std::int64_t begin, std::int64_t count, double* out, std::int64_t out_stride);
+void load_feature(const MatrixView& matrix, std::int64_t feature, const std::int64_t* rows,
+                  std::int64_t begin, std::int64_t count, float* out, std::int64_t out_stride);
 
 // IEEE 754 binary16 and the upper half of a binary32, from their bits.
 float float16_to_float(std::uint16_t bits);

@@ -1,7 +1,11 @@
 // Prediction on raw values: x <= threshold goes left, NaN where the split sends missing rows.
 //
-// Values are compared as float64, to which every float32, float16 and integer up to 2^53 converts
-// exactly; so the same numbers in another type take the same way.
+//     many rows:  X --codes of the forest's own cuts-->  CodedForest  >  leaves  -->  sums
+//     few rows:   X --as float64---------------------->  PackedTree   >
+//
+// Both compare exactly what float64 holds: every float32, float16 and integer up to 2^53 does so,
+// and the same numbers in another type take the same way.
+#include "cpu/coded_forest.h"
 #include "cpu/kernels.h"
 #include "cpu/leaf_values.h"
 #include "cpu/thread_pool.h"
@@ -9,21 +13,27 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <vector>
 
 namespace torchgbdt {
 namespace {
 
-constexpr std::int64_t kMaxBlockRows = 128;
-constexpr std::int64_t kBlockBytes = 256 << 10;  // the block's values stay in L2 for all trees
+constexpr std::int64_t kBlockRows = CodedForest::kBlockRows;
+constexpr std::int64_t kBlockBytes = 256 << 10;  // a block as float64 stays in L2 for all trees
 
-// Calls visit(tree, rows' first index, rows, leaves) for each block of rows and each tree in order.
-using VisitLeaves = std::function<void(std::int64_t tree, std::int64_t begin, std::int64_t count,
-                                       const std::int32_t* leaves)>;
+// Sorting a forest's thresholds costs about as much per node as a step down a tree of raw values
+// costs for so many rows more than one of codes.
+constexpr std::int64_t kRowsPerNode = 4;
 
-void for_each_block(const ForestView& forest, const MatrixView& matrix, int n_threads,
-                    const VisitLeaves& visit) {
+bool is_worth_coding(const ForestView& forest, std::int64_t n_rows) {
+    return n_rows * forest.n_trees >= kRowsPerNode * forest.nodes.n_nodes;
+}
+
+// Calls visit(begin, count, tree, leaves) for each block of rows, of at most kBlockRows, and each
+// tree in order; leaves are node ids.
+template <typename Visit>
+void walk_values(const ForestView& forest, const MatrixView& matrix, int n_threads,
+                 const Visit& visit) {
     const std::int64_t n_features = matrix.n_features;
     std::vector<PackedTree<ValueStep>> trees;
     trees.reserve(static_cast<std::size_t>(forest.n_trees));
@@ -31,52 +41,155 @@ void for_each_block(const ForestView& forest, const MatrixView& matrix, int n_th
         trees.push_back(pack_for_values(forest.tree(tree), n_features));
     }
     const std::int64_t fitting = kBlockBytes / (std::max<std::int64_t>(n_features, 1) * 8);
-    const Blocks blocks{matrix.n_rows, std::clamp<std::int64_t>(fitting, 1, kMaxBlockRows)};
+    const Blocks blocks{matrix.n_rows, std::clamp<std::int64_t>(fitting, 1, kBlockRows / 2)};
     std::vector<std::vector<double>> values(worker_count(blocks.count(), n_threads));
     parallel_for(blocks.count(), n_threads, [&](std::int64_t block, int worker) {
         const std::int64_t begin = blocks.begin(block);
         const std::int64_t count = blocks.end(block) - begin;
-        std::vector<double>& rows = values[worker];
+        std::vector<double>& rows = values[static_cast<std::size_t>(worker)];
         rows.resize(static_cast<std::size_t>(blocks.size * n_features));
         for (std::int64_t feature = 0; feature < n_features; ++feature) {
             load_feature(matrix, feature, nullptr, begin, count, rows.data() + feature, n_features);
         }
-        std::array<std::int32_t, kMaxBlockRows> leaves;
+        std::array<std::int32_t, kBlockRows> leaves;
         for (std::int64_t tree = 0; tree < forest.n_trees; ++tree) {
             find_leaves(trees[static_cast<std::size_t>(tree)], rows.data(), n_features, count,
                         leaves.data());
-            visit(tree, begin, count, leaves.data());
+            visit(begin, count, tree, leaves.data());
         }
+    });
+}
+
+// The values of a coded forest's leaves by their number, whatever they are numbered by: those of
+// one output of a tree lie side by side.
+class LeafTables {
+  public:
+    LeafTables(const ForestView& forest, const CodedForest& coded)
+        : n_outputs_(forest.nodes.n_outputs) {
+        for (std::int64_t index = 0; index < forest.n_trees; ++index) {
+            const TreeView tree = forest.tree(index);
+            const std::int32_t* nodes = coded.leaf_nodes(index);
+            const std::int64_t n_leaves = nodes == nullptr ? tree.n_nodes : tree.n_nodes / 2 + 1;
+            tables_.push_back({static_cast<std::int64_t>(values_.size()), n_leaves});
+            for (std::int64_t output = 0; output < n_outputs_; ++output) {
+                for (std::int64_t leaf = 0; leaf < n_leaves; ++leaf) {
+                    const std::int64_t node = nodes == nullptr ? leaf : nodes[leaf];
+                    values_.push_back(tree.value[node * n_outputs_ + output]);
+                }
+            }
+        }
+    }
+
+    const float* of(std::int64_t tree, std::int64_t output) const {
+        const Table& table = tables_[static_cast<std::size_t>(tree)];
+        return values_.data() + table.first + output * table.n_leaves;
+    }
+
+  private:
+    struct Table {
+        std::int64_t first;
+        std::int64_t n_leaves;
+    };
+
+    std::int64_t n_outputs_;
+    std::vector<Table> tables_;
+    std::vector<float> values_;
+};
+
+// A block's sums lie column by column meanwhile, so that additions vectorize.
+void predict_coded(const ForestView& forest, const CodedForest& coded, std::int64_t n_rows,
+                   std::int64_t n_columns, float* sums, int n_threads) {
+    struct Worker {
+        CodedForest::Scratch scratch;
+        std::vector<float> sums;
+    };
+    const LeafTables tables(forest, coded);
+    const std::int64_t n_outputs = forest.nodes.n_outputs;
+    const Blocks blocks{n_rows, kBlockRows};
+    std::vector<Worker> workers(worker_count(blocks.count(), n_threads));
+    parallel_for(blocks.count(), n_threads, [&](std::int64_t block, int index) {
+        Worker& worker = workers[static_cast<std::size_t>(index)];
+        const std::int64_t begin = blocks.begin(block);
+        const std::int64_t count = blocks.end(block) - begin;
+        float* of_block = sums + begin * n_columns;
+        worker.sums.resize(static_cast<std::size_t>(n_columns * kBlockRows));
+        const auto column = [&](std::int64_t c) { return worker.sums.data() + c * kBlockRows; };
+        for (std::int64_t c = 0; c < n_columns; ++c) {
+            for (std::int64_t i = 0; i < count; ++i) {
+                column(c)[i] = of_block[i * n_columns + c];
+            }
+        }
+        coded.visit_leaves(
+            begin, count, worker.scratch, [&](std::int64_t tree, const auto* leaves) {
+                for (std::int64_t output = 0; output < n_outputs; ++output) {
+                    const std::int64_t c = n_outputs == 1 ? tree % n_columns : output;
+                    add_to_column<kBlockRows>(tables.of(tree, output), leaves, count, column(c));
+                }
+            });
+        for (std::int64_t c = 0; c < n_columns; ++c) {
+            for (std::int64_t i = 0; i < count; ++i) {
+                of_block[i * n_columns + c] = column(c)[i];
+            }
+        }
+    });
+}
+
+void leaves_of_coded(const CodedForest& coded, std::int64_t n_rows, std::int64_t n_trees,
+                     std::int32_t* leaves, int n_threads) {
+    const Blocks blocks{n_rows, kBlockRows};
+    std::vector<CodedForest::Scratch> scratch(worker_count(blocks.count(), n_threads));
+    parallel_for(blocks.count(), n_threads, [&](std::int64_t block, int worker) {
+        const std::int64_t begin = blocks.begin(block);
+        const std::int64_t count = blocks.end(block) - begin;
+        coded.visit_leaves(begin, count, scratch[static_cast<std::size_t>(worker)],
+                           [&](std::int64_t tree, const auto* of_block) {
+                               const std::int32_t* nodes = coded.leaf_nodes(tree);
+                               for (std::int64_t i = 0; i < count; ++i) {
+                                   const std::int32_t leaf = of_block[i];
+                                   leaves[(begin + i) * n_trees + tree] =
+                                       nodes == nullptr ? leaf : nodes[leaf];
+                               }
+                           });
     });
 }
 
 }  // namespace
 
 // Layout: X as it lies; sums (n_rows, n_columns).
-// Grid:   one task per block of at most kMaxBlockRows rows; in it, tree by tree.
+// Grid:   one task per block of at most kBlockRows rows; in it, tree by tree.
 // Writes: each task the sums of its rows.
 void predict(const ForestView& forest, const MatrixView& matrix, std::int64_t n_columns,
              float* sums, int n_threads) {
-    for_each_block(
+    if (is_worth_coding(forest, matrix.n_rows)) {
+        if (const auto coded = CodedForest::make(forest, matrix)) {
+            return predict_coded(forest, *coded, matrix.n_rows, n_columns, sums, n_threads);
+        }
+    }
+    walk_values(
         forest, matrix, n_threads,
-        [&](std::int64_t tree, std::int64_t begin, std::int64_t count, const std::int32_t* leaves) {
+        [&](std::int64_t begin, std::int64_t count, std::int64_t tree, const std::int32_t* leaves) {
             add_leaf_values(forest.tree(tree), leaves, count, tree % n_columns, n_columns,
                             sums + begin * n_columns);
         });
 }
 
 // Layout: X as it lies; leaves (n_rows, n_trees).
-// Grid:   one task per block of at most kMaxBlockRows rows; in it, tree by tree.
+// Grid:   one task per block of at most kBlockRows rows; in it, tree by tree.
 // Writes: each task the leaves of its rows.
 void predict_leaves(const ForestView& forest, const MatrixView& matrix, std::int32_t* leaves,
                     int n_threads) {
-    for_each_block(forest, matrix, n_threads,
-                   [&](std::int64_t tree, std::int64_t begin, std::int64_t count,
-                       const std::int32_t* of_block) {
-                       for (std::int64_t i = 0; i < count; ++i) {
-                           leaves[(begin + i) * forest.n_trees + tree] = of_block[i];
-                       }
-                   });
+    if (is_worth_coding(forest, matrix.n_rows)) {
+        if (const auto coded = CodedForest::make(forest, matrix)) {
+            return leaves_of_coded(*coded, matrix.n_rows, forest.n_trees, leaves, n_threads);
+        }
+    }
+    walk_values(forest, matrix, n_threads,
+                [&](std::int64_t begin, std::int64_t count, std::int64_t tree,
+                    const std::int32_t* of_block) {
+                    for (std::int64_t i = 0; i < count; ++i) {
+                        leaves[(begin + i) * forest.n_trees + tree] = of_block[i];
+                    }
+                });
 }
 
 }  // namespace torchgbdt

@@ -3,6 +3,7 @@
 #include "cpu/checks.h"
 #include "cpu/kernels.h"
 #include "cpu/thread_pool.h"
+#include "cpu/vectorize.h"
 
 #include <algorithm>
 #include <array>
@@ -13,25 +14,36 @@
 namespace torchgbdt {
 namespace {
 
+// sides[i] = 1 where code i goes right.
+TORCHGBDT_VECTORIZE
+void find_sides(const std::uint8_t* codes, std::int64_t n_rows, BinTest test, std::uint8_t* sides) {
+    for (std::int64_t i = 0; i < n_rows; ++i) {
+        sides[i] = test.goes_right(codes[i]) ? 1 : 0;
+    }
+}
+
 // Writes the left rows of rows[0..n_rows-1] and then the right ones to `out`, both in their order;
-// out may be rows itself. Returns the number of left rows.
+// out may be rows itself. Returns the number of left rows. No branch depends on the data.
 //
 //     rows  5 2 8 1 9      out  5 8 9 | 2 1
 //     left  y n y n y
 std::int64_t partition_block(const std::uint8_t* column, const BinTest& test, const RowId* rows,
                              std::int64_t n_rows, RowId* out) {
+    std::array<std::uint8_t, kTaskRows> codes{};
+    for (std::int64_t i = 0; i < n_rows; ++i) {
+        codes[static_cast<std::size_t>(i)] = column[rows[i]];
+    }
+    std::array<std::uint8_t, kTaskRows> sides;
+    find_sides(codes.data(), n_rows, test, sides.data());
     std::array<RowId, kTaskRows> right;  // 16 KB of stack
     std::int64_t n_left = 0;
-    std::int64_t n_right = 0;
     for (std::int64_t i = 0; i < n_rows; ++i) {
         const RowId row = rows[i];
-        const bool goes_right = test.goes_right(column[row]);
+        right[static_cast<std::size_t>(i - n_left)] = row;
         out[n_left] = row;  // at or before i: what stands there has been read
-        right[static_cast<std::size_t>(n_right)] = row;
-        n_left += goes_right ? 0 : 1;
-        n_right += goes_right ? 1 : 0;
+        n_left += 1 - sides[static_cast<std::size_t>(i)];
     }
-    std::copy_n(right.begin(), n_right, out + n_left);
+    std::copy_n(right.begin(), n_rows - n_left, out + n_left);
     return n_left;
 }
 

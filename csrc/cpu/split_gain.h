@@ -28,12 +28,20 @@ inline SumUnits sum_units(std::int64_t gradient_scale, std::int64_t hessian_scal
             std::ldexp(1.0, static_cast<int>(-hessian_scale))};
 }
 
+// A sum in float64: one correctly rounded conversion, one exact power of two.
+inline double to_float(std::int64_t sum, double unit) {
+    return static_cast<double>(sum) * unit;
+}
+
 // (G*G) / (H + lambda), 0 where the denominator is 0.
-inline double score(const GradientSums& sums, const SumUnits& units, double reg_lambda) {
-    const double gradient = static_cast<double>(sums.gradient) * units.gradient;
-    const double hessian = static_cast<double>(sums.hessian) * units.hessian;
+inline double score(double gradient, double hessian, double reg_lambda) {
     const double denominator = hessian + reg_lambda;
     return denominator == 0.0 ? 0.0 : (gradient * gradient) / denominator;
+}
+
+inline double score(const GradientSums& sums, const SumUnits& units, double reg_lambda) {
+    return score(to_float(sums.gradient, units.gradient), to_float(sums.hessian, units.hessian),
+                 reg_lambda);
 }
 
 // What one output adds to the bracket of the gain.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -22,6 +23,60 @@ using Run = std::function<void(std::int64_t task, int worker)>;
 
 constexpr std::size_t kMaxThreads = 1024;  // a limit against absurd settings, not a tuning
 
+void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+// Short waits without sleeping: a woken thread begins tens of microseconds later, as long as the
+// tasks of small data take. Where others want the processor, to spin is to take their time, and
+// then one's own: it ends when this thread was made to pause, and nobody tries again for a while.
+class Spinner {
+  public:
+    // Waits for what another thread is about to do; false if it was not done in time.
+    template <typename Condition>
+    bool wait_for(const Condition& condition) {
+        const Clock::time_point start = Clock::now();
+        if (kMaxSpinners == 0 || start.time_since_epoch().count() < resting_until_) {
+            return condition();
+        }
+        Clock::time_point last = start;
+        while (last - start < kLongest) {
+            for (int i = 0; i < kPauses; ++i) {
+                if (condition()) {
+                    return true;
+                }
+                pause();
+            }
+            const Clock::time_point now = Clock::now();
+            if (now - last > kInterruption) {
+                resting_until_ = (now + kRest).time_since_epoch().count();
+                break;
+            }
+            last = now;
+        }
+        return condition();
+    }
+
+    // Further ones would keep the processors from those that work.
+    static const int kMaxSpinners;
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    static constexpr std::chrono::microseconds kLongest{100};
+    static constexpr std::chrono::microseconds kInterruption{20};  // kPauses take less than 1
+    static constexpr std::chrono::milliseconds kRest{2};
+    static constexpr int kPauses = 16;
+
+    std::atomic<Clock::rep> resting_until_{0};
+};
+
+const int Spinner::kMaxSpinners =
+    std::max(0, static_cast<int>(std::thread::hardware_concurrency()) - 1);
+
 // One call of parallel_for; lives on the stack of its caller.
 struct Job {
     Job(std::int64_t n_tasks, int n_helpers, const Run& run)
@@ -31,11 +86,9 @@ struct Job {
     const int n_helpers;
     const Run& run;
     std::atomic<std::int64_t> next_task{0};
-    // The pool's mutex guards the rest.
+    std::atomic<int> active{0};  // helpers; changed under the pool's mutex, which guards the rest
     int joined = 0;
-    int active = 0;
     std::exception_ptr error;
-    std::condition_variable all_left;
 };
 
 class ThreadPool {
@@ -43,9 +96,17 @@ class ThreadPool {
     void run(Job& job) {
         open(job);
         work_on(job, 0);
-        std::unique_lock<std::mutex> lock(mutex_);
-        close(job);
-        job.all_left.wait(lock, [&] { return job.active == 0; });
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            close(job);
+        }
+        const auto all_left = [&] { return job.active == 0; };  // nobody joins a closed job
+        if (!spinner_.wait_for(all_left)) {
+            std::unique_lock<std::mutex> lock(mutex_);
+            ++n_waiting_;
+            helper_left_.wait(lock, all_left);
+            --n_waiting_;
+        }
         if (job.error) {
             std::rethrow_exception(job.error);
         }
@@ -59,6 +120,7 @@ class ThreadPool {
             stopping_ = true;
             threads.swap(threads_);
         }
+        ++n_opened_;
         work_available_.notify_all();
         for (std::thread& thread : threads) {
             thread.join();
@@ -72,7 +134,8 @@ class ThreadPool {
 
   private:
     void open(Job& job) {
-        bool wakes_all = false;
+        int n_asleep = 0;
+        int n_woken = 0;
         {
             const std::lock_guard<std::mutex> lock(mutex_);
             if (stopping_) {
@@ -81,13 +144,15 @@ class ThreadPool {
             open_.push_back(&job);
             n_wanted_ += job.n_helpers;
             grow();
-            wakes_all = job.n_helpers >= n_idle_;
+            n_asleep = n_idle_ - n_spinning_;
+            n_woken = n_wanted_ - n_spinning_;
         }
-        if (wakes_all) {
+        ++n_opened_;  // after the mutex is free: helpers that spin will take it at once
+        if (n_woken >= n_asleep && n_asleep > 0) {
             work_available_.notify_all();
             return;
         }
-        for (int helper = 0; helper < job.n_helpers; ++helper) {
+        for (int helper = 0; helper < n_woken; ++helper) {
             work_available_.notify_one();
         }
     }
@@ -118,6 +183,9 @@ class ThreadPool {
         const DefaultFloatEnvironment environment;
         std::unique_lock<std::mutex> lock(mutex_);
         for (;;) {
+            if (!stopping_ && open_.empty() && n_spinning_ < Spinner::kMaxSpinners) {
+                spin_for_work(lock);
+            }
             work_available_.wait(lock, [&] { return stopping_ || !open_.empty(); });
             if (stopping_) {
                 return;
@@ -134,10 +202,20 @@ class ThreadPool {
             work_on(job, worker);
             lock.lock();
             ++n_idle_;
-            if (--job.active == 0) {
-                job.all_left.notify_one();  // under the lock: the job is gone once it is released
+            if (--job.active == 0 && n_waiting_ > 0) {  // the job may be gone from here on
+                helper_left_.notify_all();
             }
         }
+    }
+
+    // Gives the next job the chance to begin without a thread having to be woken.
+    void spin_for_work(std::unique_lock<std::mutex>& lock) {
+        const std::uint64_t seen = n_opened_;
+        ++n_spinning_;
+        lock.unlock();
+        spinner_.wait_for([&] { return n_opened_ != seen; });
+        lock.lock();
+        --n_spinning_;
     }
 
     void work_on(Job& job, int worker) {
@@ -160,10 +238,15 @@ class ThreadPool {
 
     std::mutex mutex_;
     std::condition_variable work_available_;
-    std::deque<Job*> open_;  // jobs that still accept helpers
+    std::condition_variable helper_left_;
+    Spinner spinner_;
+    std::atomic<std::uint64_t> n_opened_{0};  // jobs so far
+    std::deque<Job*> open_;                   // jobs that still accept helpers
     std::vector<std::thread> threads_;
     int n_idle_ = 0;
-    int n_wanted_ = 0;  // helpers that open jobs still accept
+    int n_wanted_ = 0;    // helpers that open jobs still accept
+    int n_spinning_ = 0;  // idle helpers that do not sleep yet
+    int n_waiting_ = 0;   // callers that sleep until their helpers have left
     bool stopping_ = false;
 };
 

@@ -3,12 +3,13 @@
 #pragma once
 
 #include "cpu/bin_test.h"
+#include "cpu/check_tree.h"
+#include "cpu/code_test.h"
 #include "cpu/views.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <stdexcept>
 #include <vector>
 
 namespace torchgbdt {
@@ -19,7 +20,33 @@ struct BinStep {
     std::int32_t feature;
     BinTest test;
 
-    bool goes_right(std::uint8_t code) const { return test.goes_right(code); }
+    std::int32_t next(const std::uint8_t* row) const {
+        return left + (test.goes_right(row[feature]) ? 1 : 0);
+    }
+};
+
+constexpr std::int64_t kMaxStepColumns = 1 << 16;
+
+// A node that compares codes as in cpu/forest_cuts.h, which lie in columns of 256; 8 bytes, read
+// at once: left, column, shift, bound.
+class CodeStep {
+  public:
+    CodeStep(std::int32_t left, const CodeTest& test)
+        : word_((static_cast<std::uint64_t>(left) << 32) |
+                (static_cast<std::uint64_t>(test.column) << 16) |
+                (static_cast<std::uint64_t>(test.shift) << 8) | test.bound) {}
+
+    // codes: of the row in column 0.
+    std::int32_t next(const std::uint8_t* codes) const {
+        const std::uint64_t word = word_;
+        const auto column_begin = (word >> 8) & (std::uint64_t{0xffff} << 8);
+        const auto turned = static_cast<std::uint8_t>(codes[column_begin] + (word >> 8));
+        return static_cast<std::int32_t>(word >> 32) +
+               (turned > static_cast<std::uint8_t>(word) ? 1 : 0);
+    }
+
+  private:
+    std::uint64_t word_;
 };
 
 // A node that compares raw values as float64.
@@ -29,8 +56,9 @@ struct ValueStep {
     std::uint32_t feature : 31;
     std::uint32_t missing_left : 1;
 
-    bool goes_right(double x) const {
-        return static_cast<bool>((x > threshold) | ((x != x) & (missing_left == 0)));
+    std::int32_t next(const double* row) const {
+        const double x = row[feature];
+        return left + static_cast<std::int32_t>((x > threshold) | ((x != x) & (missing_left == 0)));
     }
 };
 
@@ -40,71 +68,111 @@ struct PackedTree {
     int depth = 0;
 };
 
-// Packs one tree, node by node, by make_split(node); throws if a feature or a child is out of
-// range, so that no traversal can leave the tree or the row.
-template <typename Step, typename MakeSplit>
-PackedTree<Step> pack_tree(const TreeView& tree, std::int64_t n_features, const Step& leaf,
+// Packs one tree, node by node, by make_leaf(node) and make_split(node); checks it first.
+template <typename Step, typename MakeLeaf, typename MakeSplit>
+PackedTree<Step> pack_tree(const TreeView& tree, std::int64_t n_features, const MakeLeaf& make_leaf,
                            const MakeSplit& make_split) {
-    if (tree.n_nodes < 1 || tree.n_nodes > std::numeric_limits<std::int32_t>::max()) {
-        throw std::invalid_argument("a tree has no nodes, or too many");
-    }
     PackedTree<Step> packed;
+    packed.depth = check_tree(tree, n_features);
     packed.steps.reserve(static_cast<std::size_t>(tree.n_nodes));
-    std::vector<int> depths(static_cast<std::size_t>(tree.n_nodes), 0);
     for (std::int32_t node = 0; node < tree.n_nodes; ++node) {
-        if (tree.is_leaf(node)) {
-            packed.steps.push_back(leaf);
-            packed.steps.back().left = node;
-            continue;
-        }
-        const std::int64_t left = tree.left[node];
-        if (left <= node || left + 1 >= tree.n_nodes) {
-            throw std::invalid_argument("a tree has a child out of range");
-        }
-        if (tree.feature[node] < 0 || tree.feature[node] >= n_features) {
-            throw std::invalid_argument("a tree splits on a feature that the data lacks");
-        }
-        packed.steps.push_back(make_split(node));
-        for (const auto child : {left, left + 1}) {
-            int& depth = depths[static_cast<std::size_t>(child)];
-            depth = std::max(depth, depths[static_cast<std::size_t>(node)] + 1);
-            packed.depth = std::max(packed.depth, depth);
-        }
+        packed.steps.push_back(tree.is_leaf(node) ? make_leaf(node) : make_split(node));
     }
     return packed;
 }
 
 inline PackedTree<BinStep> pack_for_bins(const TreeView& tree, std::int64_t n_features,
                                          const std::int32_t* n_value_bins) {
-    const BinStep leaf{0, 0, BinTest::always_left()};
-    return pack_tree(tree, n_features, leaf, [&](std::int64_t node) {
-        const std::int32_t feature = tree.feature[node];
-        const BinTest test(tree.split_bin[node], n_value_bins[feature], tree.missing_left(node));
-        return BinStep{tree.left[node], feature, test};
-    });
+    return pack_tree<BinStep>(
+        tree, n_features,
+        [](std::int32_t node) { return BinStep{node, 0, BinTest::always_left()}; },
+        [&](std::int32_t node) {
+            const std::int32_t feature = tree.feature[node];
+            const BinTest test(tree.split_bin[node], n_value_bins[feature],
+                               tree.missing_left(node));
+            return BinStep{tree.left[node], feature, test};
+        });
 }
 
+// columns, ranks: of the tree's nodes; at most kMaxStepColumns columns.
+inline PackedTree<CodeStep> pack_for_codes(const TreeView& tree, std::int64_t n_features,
+                                           const std::int32_t* columns, const std::uint8_t* ranks) {
+    return pack_tree<CodeStep>(
+        tree, n_features, [](std::int32_t node) { return CodeStep(node, CodeTest::always_left()); },
+        [&](std::int32_t node) {
+            const CodeTest test(columns[node], ranks[node], tree.missing_left(node));
+            return CodeStep(tree.left[node], test);
+        });
+}
+
+// Without branches on what a node is, since that decides how long a prediction of one row takes.
 inline PackedTree<ValueStep> pack_for_values(const TreeView& tree, std::int64_t n_features) {
-    const ValueStep leaf{std::numeric_limits<double>::infinity(), 0, 0, 1};
-    return pack_tree(tree, n_features, leaf, [&](std::int64_t node) {
-        return ValueStep{tree.threshold[node], tree.left[node],
-                         static_cast<std::uint32_t>(tree.feature[node]) & 0x7fffffffu,
-                         tree.missing_left(node) ? 1u : 0u};
-    });
+    PackedTree<ValueStep> packed;
+    packed.depth = check_tree(tree, n_features);
+    packed.steps.resize(static_cast<std::size_t>(tree.n_nodes));
+    for (std::int32_t node = 0; node < tree.n_nodes; ++node) {
+        const bool leaf = tree.is_leaf(node);
+        ValueStep& step = packed.steps[static_cast<std::size_t>(node)];
+        step.threshold = leaf ? std::numeric_limits<double>::infinity() : tree.threshold[node];
+        step.left = leaf ? node : tree.left[node];
+        step.feature = leaf ? 0 : static_cast<std::uint32_t>(tree.feature[node]) & 0x7fffffffu;
+        step.missing_left = leaf || tree.missing_left(node) ? 1 : 0;
+    }
+    return packed;
 }
 
-// nodes[i] = leaf of row i; row i lies at rows + i * row_stride.
+// nodes[i]: of row i; IN: where it is, OUT: the leaf below. Row i lies at rows + i * row_stride.
+//
+// A few rows go down together, with their nodes in registers; they stop where all have arrived.
+template <typename Step, typename Value>
+void walk_down(const PackedTree<Step>& tree, const Value* rows, std::int64_t row_stride,
+               std::int64_t n_rows, std::int32_t* nodes) {
+    constexpr std::int64_t kTogether = 8;
+    constexpr int kStretch = 4;  // levels between two looks whether all have arrived
+    const Step* steps = tree.steps.data();
+    std::int64_t i = 0;
+    for (; i + kTogether <= n_rows; i += kTogether) {
+        const Value* row = rows + i * row_stride;
+        std::int32_t at[kTogether];
+        std::copy(nodes + i, nodes + i + kTogether, at);
+        const auto step_down = [&] {
+            for (std::int64_t k = 0; k < kTogether; ++k) {
+                at[k] = steps[at[k]].next(row + k * row_stride);
+            }
+        };
+        int level = 0;
+        for (; level + kStretch <= tree.depth; level += kStretch) {
+            for (int of_stretch = 0; of_stretch < kStretch - 1; ++of_stretch) {
+                step_down();
+            }
+            std::int32_t before[kTogether], moved = 0;
+            std::copy(at, at + kTogether, before);
+            step_down();
+            for (std::int64_t k = 0; k < kTogether; ++k) {
+                moved |= at[k] ^ before[k];
+            }
+            if (moved == 0) {
+                break;
+            }
+        }
+        for (; level < tree.depth; ++level) {
+            step_down();
+        }
+        std::copy(at, at + kTogether, nodes + i);
+    }
+    for (; i < n_rows; ++i) {
+        for (int level = 0; level < tree.depth; ++level) {
+            nodes[i] = steps[nodes[i]].next(rows + i * row_stride);
+        }
+    }
+}
+
+// nodes[i] = leaf of row i, from the root.
 template <typename Step, typename Value>
 void find_leaves(const PackedTree<Step>& tree, const Value* rows, std::int64_t row_stride,
                  std::int64_t n_rows, std::int32_t* nodes) {
     std::fill(nodes, nodes + n_rows, 0);
-    const Step* steps = tree.steps.data();
-    for (int level = 0; level < tree.depth; ++level) {
-        for (std::int64_t i = 0; i < n_rows; ++i) {
-            const Step& step = steps[nodes[i]];
-            nodes[i] = step.left + (step.goes_right(rows[i * row_stride + step.feature]) ? 1 : 0);
-        }
-    }
+    walk_down(tree, rows, row_stride, n_rows, nodes);
 }
 
 }  // namespace torchgbdt

@@ -3,6 +3,7 @@
 #include "tests/check.h"
 #include "tests/random_data.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -221,6 +222,45 @@ TEST(proportional_sums_are_no_split_although_rounding_sees_a_gain) {
         n_noisy += split_gain(score_increase(score_of(a), score_of(b), score_of(a + b)), 0.0) > 0.0;
     }
     CHECK(n_noisy > 100);
+}
+
+TEST(noise_that_exceeds_a_gain_does_not_hide_it) {
+    // Bins 0 | 1, 2 have proportional sums, bins 0, 1 | 2 almost: the second alone is a candidate.
+    Random random(29);
+    const std::vector<std::int32_t> n_value_bins{3};
+    const std::vector<std::int64_t> bin_offsets{0, 4};
+    const std::vector<std::int64_t> scales{0, 0}, min_hessian{1};
+    const SplitRules rules{0.0, 0.0, 1, min_hessian.data(), scales.data()};
+    NodeRecord node{};
+    node.n_rows = node.count = 3;
+    int n_hidden = 0;
+    for (int round = 0; round < 3000; ++round) {
+        const std::int64_t g = random.between(1 << 20, 1 << 29), h = random.between(1, 1 << 20);
+        const std::int64_t a = random.between(1, 99), b = random.between(1, 99);
+        const std::int64_t c = random.between(1, 99);
+        const std::vector<std::int64_t> histogram{1, a * g,     a * h, 1, b * g + 1, b * h,
+                                                  1, c * g - 1, c * h, 0, 0,         0};
+        const GradientSums total{(a + b + c) * g, (a + b + c) * h};
+        const std::vector<std::int64_t> sums{total.gradient, total.hessian};
+        const auto gain_of = [&](const GradientSums& left) {
+            const SumUnits units = sum_units(0, 0);
+            return split_gain(
+                score_increase(score(left, units, 0.0), score(total - left, units, 0.0),
+                               score(total, units, 0.0)),
+                0.0);
+        };
+        const double noise = gain_of({a * g, a * h});
+        const double gain = gain_of({(a + b) * g + 1, (a + b) * h});
+        SplitRecord split;
+        std::vector<std::int64_t> left(2);
+        find_splits({n_value_bins.data(), bin_offsets.data(), 1}, Words{1, false}, histogram.data(),
+                    &node, sums.data(), 1, rules, &split, left.data(), 1);
+        CHECK(split.found == (gain > 0.0));
+        CHECK(split.gain == std::max(gain, 0.0));
+        CHECK(!split.found || split.split_bin == 1);
+        n_hidden += noise >= gain && gain > 0.0 ? 1 : 0;
+    }
+    CHECK(n_hidden > 100);
 }
 
 TEST(proportional_sums_are_told_from_others_whose_64_bit_products_agree) {

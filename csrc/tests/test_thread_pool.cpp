@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <ctime>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -85,6 +86,16 @@ TEST(tasks_may_start_tasks) {
         parallel_for(8, 3, [&](std::int64_t inner, int) { sum += 8 * outer + inner; });
     });
     CHECK_EQUAL(sum.load(), 63 * 64 / 2);
+}
+
+TEST(idle_helpers_sleep) {
+    const auto pause = [](std::int64_t, int) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));  // so that helpers take part
+    };
+    parallel_for(8, 4, pause);
+    const std::clock_t before = std::clock();  // of all threads
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    CHECK(std::clock() - before < CLOCKS_PER_SEC / 20);
 }
 
 TEST(several_threads_may_call_at_once) {

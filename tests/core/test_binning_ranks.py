@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.exact import assert_identical
 from support.ranks import run_ranks
 
-from torchgbdt.core import binning
+from torchgbdt.core import binning, columns
 from torchgbdt.core.binning import BinThresholds, sample_rows
 from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.random import Purpose, random_keys
@@ -25,8 +25,8 @@ def small_sample() -> object:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(binning, "SAMPLE_ROWS", SAMPLE)
         patch.setattr(binning, "_KEY_BLOCK", 64)
-        patch.setattr(binning, "_FIRST_SCAN_ROWS", 16)
-        patch.setattr(binning, "_SCAN_ROWS", 50)
+        patch.setattr(columns, "_FIRST_SCAN_ROWS", 16)
+        patch.setattr(columns, "_SCAN_ROWS", 50)
         yield
 
 
@@ -76,6 +76,15 @@ def test_random_state_keys_the_sample() -> None:
     assert sample([0, N_ROWS], 1) == expected_sample(N_ROWS, 1)
     assert sample([0, N_ROWS], 1) != sample([0, N_ROWS], 0)
     assert sample([0, N_ROWS], 2**40) != sample([0, N_ROWS], 0)
+
+
+def test_a_sample_is_found_however_large_its_keys_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    def key_of(state: int, purpose: Purpose, tree: int, rows: np.ndarray) -> np.ndarray:
+        return np.uint64(2**64 - 1) - rows % np.uint64(7)
+
+    monkeypatch.setattr(binning, "random_keys", key_of)
+    expected = sorted(range(N_ROWS), key=lambda row: (-(row % 7), row))[:SAMPLE]
+    assert sample([0, 100, N_ROWS]) == sorted(expected)
 
 
 @pytest.mark.parametrize("cuts", [[0, N_ROWS], [0, 100, N_ROWS], [0, 7, 11, N_ROWS]])

@@ -150,7 +150,7 @@ def test_a_rank_without_rows_shares_the_thresholds() -> None:
 def test_kept_rows_are_numbered_rank_after_rank(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[int, int] = {}
 
-    def fit_thresholds(source, kept, first_row_id, weights, settings, communicator):
+    def fit_thresholds(source, kept, first_row_id, weights, settings, communicator, reader):
         seen[communicator.rank] = first_row_id
         return fit(np.zeros(1))
 

@@ -9,10 +9,15 @@ import pytest
 from core.hand_made import CATEGORICAL, LEAF, MISSING_LEFT, changed, leaf, tree
 
 from torchgbdt.core.errors import ModelFormatError
-from torchgbdt.core.tree import NODE_ARRAYS, NodeFlag, Tree, check_tree
+from torchgbdt.core.tree import NODE_ARRAYS, Forest, NodeFlag, Tree, check_forest
 
 N_FEATURES = 2
 NAN, INF = np.nan, np.inf
+
+
+def check_tree(one: Tree, n_features: int) -> Tree:
+    offsets = np.array([0, one.n_nodes], np.int64)
+    return check_forest(Forest(offsets, one, np.zeros((0, 4), np.uint64)), n_features).nodes
 
 
 def refusal(one: Tree) -> str:
@@ -98,7 +103,7 @@ def test_an_array_without_entries_is_refused(name: str) -> None:
 
 def test_a_tree_without_nodes_is_refused() -> None:
     empty = {name: getattr(tree(), name)[:0] for name in NODE_ARRAYS}
-    assert refusal(Tree(**empty)) == "invalid tree: it has no nodes."
+    assert refusal(Tree(**empty)) == "invalid tree: tree offsets do not ascend."
 
 
 def test_a_tree_without_outputs_is_refused() -> None:

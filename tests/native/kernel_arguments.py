@@ -76,6 +76,23 @@ FOREST = {
     "is_bfloat16": False,
 }
 GOOD: dict[str, dict[str, Any]] = {
+    "distinct_values": {
+        "x": np.zeros((N_ROWS, N_FEATURES)),
+        "is_bfloat16": False,
+        "kept_rows": np.arange(N_ROWS),
+        "first_feature": 1,
+        "values": np.zeros((1, 255)),
+        "counts": np.zeros(1, np.int64),
+        "n_threads": 2,
+    },
+    "sort_columns": {
+        "x": np.zeros((N_ROWS, N_FEATURES)),
+        "is_bfloat16": False,
+        "rows": np.arange(N_ROWS),
+        "first_feature": 1,
+        "columns": np.zeros((1, N_ROWS)),
+        "n_threads": 2,
+    },
     "bin_features": {
         "x": np.zeros((N_ROWS, N_FEATURES)),
         "is_bfloat16": False,
@@ -90,6 +107,13 @@ GOOD: dict[str, dict[str, Any]] = {
         "bins": np.full((N_ROWS, N_FEATURES), 3, np.uint8),
         "n_value_bins": LAYOUT["n_value_bins"],
         "columns": np.zeros((N_FEATURES, N_ROWS), np.uint8),
+        "n_threads": 2,
+    },
+    "sample_rows": {"row_order": np.zeros(N_ROWS, np.uint32), "n_threads": 2},
+    "gather_rows": {
+        "given": np.zeros((N_ROWS, N_FEATURES), np.uint8),
+        "rows": np.arange(N_ROWS, dtype=np.uint32),
+        "gathered": np.zeros((N_ROWS, N_FEATURES), np.uint8),
         "n_threads": 2,
     },
     "compute_gradients": {"objective": 0, **ROWS, **ONE_OUTPUT},
@@ -188,6 +212,8 @@ GOOD: dict[str, dict[str, Any]] = {
     },
 }
 OPTIONAL = {
+    "distinct_values": {"kept_rows"},
+    "sort_columns": {"rows"},
     "bin_features": {"kept_rows"},
     "compute_gradients": {"weights", "baseline", "margins", "softmax_terms", "hessians"},
     "compute_gradients of logistic": {"weights", "margins", "softmax_terms"},
@@ -199,8 +225,12 @@ OPTIONAL = {
     "compute_losses of softmax": {"weights", "margins"},
 }
 OUTPUTS = {
+    "distinct_values": {"values", "counts"},
+    "sort_columns": {"columns"},
     "bin_features": {"bins"},
     "transpose_bins": {"columns"},
+    "sample_rows": {"row_order"},
+    "gather_rows": {"gathered"},
     "compute_gradients": {"gradients", "hessians"},
     "compute_softmax_terms": {"terms"},
     "load_gradients": {"gradients", "hessians"},

@@ -81,7 +81,7 @@ class LockstepBackend(ComputeBackend):
 
     def sample_rows(self, tree) -> int:
         n_rows = self._both("sampled rows", lambda one: one.sample_rows(tree))
-        self._both("row order", lambda one: one.read_row_order())
+        self._compare_row_order([0, n_rows])
         return n_rows
 
     def compute_gradients(self, output) -> GradientExtremes:
@@ -133,8 +133,17 @@ class LockstepBackend(ComputeBackend):
 
     def route_rows(self, nodes, splits):
         left_rows = self._both("left rows", lambda one: one.route_rows(nodes, splits))
-        self._both("row order", lambda one: one.read_row_order())
+        begins, ends = nodes["begin"], nodes["begin"] + nodes["n_rows"]
+        self._compare_row_order(np.concatenate((begins, begins + left_rows, ends)))
         return left_rows
+
+    def _compare_row_order(self, borders: Any) -> None:
+        """Between these borders both hold the same rows; in which order is each one's own."""
+
+        def stretches(one: ComputeBackend) -> list[np.ndarray]:
+            return [np.sort(part) for part in np.split(one.read_row_order(), np.unique(borders))]
+
+        self._both("row order", stretches)
 
     def update_predictions(self, tree, output) -> None:
         self._both("update", lambda one: one.update_predictions(tree, output))

@@ -4,13 +4,15 @@ Each method hands its buffers to the kernel of the same name; there are no loops
 here. See csrc/README.md for the layouts.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from torchgbdt import _native
 from torchgbdt.backends.native_run import Losses, NativeRun
+from torchgbdt.backends.native_sources import forest_arrays, host_blocks, host_rows
+from torchgbdt.backends.stored_rows import Grouping
 from torchgbdt.core.arrays import (
     SUM_DTYPE,
     BinArray,
@@ -31,7 +33,7 @@ from torchgbdt.core.backend import (
 from torchgbdt.core.binning import BinThresholds
 from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.errors import BackendError, StateError
-from torchgbdt.core.feature_source import FeatureSource, HostMatrix, row_blocks
+from torchgbdt.core.feature_source import FeatureSource, HostMatrix
 from torchgbdt.core.fixed_point import loss_bits
 from torchgbdt.core.metrics import MeanLoss
 from torchgbdt.core.splits import SPLIT_DTYPE, Histograms, SplitRules
@@ -47,15 +49,41 @@ class NativeBackend(ComputeBackend):
     Parameters
     ----------
     n_threads : >= 1; may exceed the number of cores.
+    grouping : when training rows are stored anew, which costs or saves time and changes no result.
     """
 
     name = "cpu"
 
-    def __init__(self, n_threads: int) -> None:
+    def __init__(self, n_threads: int, grouping: Grouping = Grouping()) -> None:  # noqa: B008
         self._n_threads = n_threads
+        self._grouping = grouping
         self._run: NativeRun | None = None
 
     # --- outside a run -----------------------------------------------------------------------
+
+    def distinct_values(
+        self, source: FeatureSource, kept_rows: Int64Array | None, features: range, limit: int
+    ) -> list[Float64Array | None]:
+        """See ComputeBackend."""
+        if not isinstance(source, HostMatrix):
+            return super().distinct_values(source, kept_rows, features, limit)
+        values = np.empty((len(features), limit), np.float64)
+        counts = np.empty(len(features), np.int64)
+        matrix = (source.values, source.is_bfloat16)
+        _native.distinct_values(*matrix, kept_rows, features.start, values, counts, self._n_threads)
+        found = zip(values, counts.tolist(), strict=True)
+        return [few[:count] if count <= limit else None for few, count in found]
+
+    def sort_columns(
+        self, source: FeatureSource, rows: Int64Array, features: range
+    ) -> Float64Array:
+        """See ComputeBackend."""
+        columns = np.empty((len(features), rows.size), np.float64)
+        matrix, chosen, first = host_rows(source, rows, features)
+        _native.sort_columns(
+            matrix.values, matrix.is_bfloat16, chosen, first, columns, self._n_threads
+        )
+        return columns
 
     def bin_features(
         self,
@@ -71,14 +99,14 @@ class NativeBackend(ComputeBackend):
                 source.values, source.is_bfloat16, kept_rows, *cuts, bins, self._n_threads
             )
             return
-        for rows, block in _host_blocks(source, kept_rows):
+        for rows, block in host_blocks(source, kept_rows):
             _native.bin_features(block.values, False, None, *cuts, bins[rows], self._n_threads)
 
     def predict(self, forest: Forest, source: FeatureSource, sums: Float32Array) -> None:
         """See ComputeBackend."""
-        for rows, block in _host_blocks(source):
+        for rows, block in host_blocks(source):
             _native.predict(
-                *_forest_arrays(forest),
+                *forest_arrays(forest),
                 block.values,
                 block.is_bfloat16,
                 sums[rows],
@@ -87,9 +115,9 @@ class NativeBackend(ComputeBackend):
 
     def predict_leaves(self, forest: Forest, source: FeatureSource, leaves: Int32Array) -> None:
         """See ComputeBackend."""
-        for rows, block in _host_blocks(source):
+        for rows, block in host_blocks(source):
             _native.predict_leaves(
-                *_forest_arrays(forest),
+                *forest_arrays(forest),
                 block.values,
                 block.is_bfloat16,
                 leaves[rows],
@@ -101,11 +129,7 @@ class NativeBackend(ComputeBackend):
     def prepare(self, train: RunRows, valids: Sequence[RunRows], settings: RunSettings) -> None:
         """See ComputeBackend. Bins, labels and weights are used where they lie, not copied."""
         self._run = None
-        run = NativeRun([train, *valids], settings)
-        _native.transpose_bins(
-            run.datasets[0].bins, settings.thresholds.n_value_bins, run.columns, self._n_threads
-        )
-        self._run = run
+        self._run = NativeRun([train, *valids], settings, self._grouping, self._n_threads)
 
     def release(self) -> None:
         """See ComputeBackend."""
@@ -120,13 +144,14 @@ class NativeBackend(ComputeBackend):
 
     def sample_rows(self, tree: int) -> int:
         """All rows: row sampling is not built yet."""
+        self.run.group_rows()
         row_order = self.run.row_order
-        row_order[:] = np.arange(row_order.size, dtype=row_order.dtype)
+        _native.sample_rows(row_order, self._n_threads)
         return row_order.size
 
     def compute_gradients(self, output: int) -> GradientExtremes:
         """See ComputeBackend."""
-        run, train = self.run, self.run.datasets[0]
+        run, train = self.run, self.run.rows[0]
         objective = run.settings.objective
         if run.gradients.shape[1] != 1 or not 0 <= output < objective.n_outputs:
             raise BackendError(
@@ -137,7 +162,7 @@ class NativeBackend(ComputeBackend):
         self._update_softmax_terms()
         extremes = _native.compute_gradients(
             int(objective.kind),
-            run.predictions[0],
+            train.predictions,
             train.labels,
             train.weights,
             run.baseline,
@@ -157,9 +182,9 @@ class NativeBackend(ComputeBackend):
             return
         assert run.baseline is not None
         _native.compute_softmax_terms(
-            run.predictions[0],
+            run.rows[0].predictions,
             run.baseline,
-            run.datasets[0].margins,
+            run.rows[0].margins,
             run.softmax_terms,
             self._n_threads,
         )
@@ -170,7 +195,8 @@ class NativeBackend(ComputeBackend):
         run = self.run
         if run.hessians is None and not np.all(hessians == 1):
             raise BackendError("the run was prepared for Hessians of 1; found others.")
-        given = (np.ascontiguousarray(gradients), np.ascontiguousarray(hessians))
+        stored = [run.rows[0].as_stored(one) for one in (gradients, hessians)]
+        given = (np.ascontiguousarray(stored[0]), np.ascontiguousarray(stored[1]))
         extremes = _native.load_gradients(*given, run.gradients, run.hessians, self._n_threads)
         return run.keep_extremes(extremes)
 
@@ -189,7 +215,7 @@ class NativeBackend(ComputeBackend):
         """See ComputeBackend."""
         run = self.run
         _native.build_histograms(
-            run.datasets[0].bins,
+            run.rows[0].bins,
             *run.feature_bins,
             run.row_order,
             run.fixed_point,
@@ -222,9 +248,9 @@ class NativeBackend(ComputeBackend):
 
     def find_splits(self, batch: LevelBatch, rules: SplitRules) -> tuple[RecordArray, Int64Array]:
         """See ComputeBackend."""
-        splits = np.zeros(batch.nodes.size, SPLIT_DTYPE)
+        splits = np.empty(batch.nodes.size, SPLIT_DTYPE)
         sums = np.ascontiguousarray(batch.sums)
-        left_sums = np.zeros_like(sums)
+        left_sums = np.empty(sums.shape, SUM_DTYPE)
         _native.find_splits(
             *self.run.feature_bins,
             self.run.histograms,
@@ -247,7 +273,7 @@ class NativeBackend(ComputeBackend):
 
     def run_rows(self, dataset: int) -> RunRows:
         """See ComputeBackend."""
-        return self.run.datasets[dataset]
+        return self.run.rows[dataset].given
 
     def route_rows(self, nodes: RecordArray, splits: RecordArray) -> Int64Array:
         """See ComputeBackend."""
@@ -268,8 +294,8 @@ class NativeBackend(ComputeBackend):
     def update_predictions(self, tree: Tree, output: int) -> None:
         """See ComputeBackend."""
         run = self.run
-        run.terms_are_current = False
-        for data, predictions in zip(run.datasets, run.predictions, strict=True):
+        run.predictions_changed()
+        for data in run.rows:
             _native.update_predictions(
                 data.bins,
                 run.settings.thresholds.n_value_bins,
@@ -279,14 +305,14 @@ class NativeBackend(ComputeBackend):
                 tree.flags,
                 tree.value,
                 output,
-                predictions,
+                data.predictions,
                 self._n_threads,
             )
 
     def compute_losses(self, metric: MeanLoss, dataset: int) -> tuple[float, bool]:
         """See ComputeBackend."""
-        run, data = self.run, self.run.datasets[dataset]
-        losses = run.loss_buffer[: data.n_rows]
+        run, data = self.run, self.run.rows[dataset]
+        losses = run.loss_buffer[: data.given.n_rows]
         run.losses = None
         if not isinstance(run.settings.objective, metric.objective):
             raise BackendError(
@@ -295,7 +321,7 @@ class NativeBackend(ComputeBackend):
             )
         largest, finite = _native.compute_losses(
             int(metric.kind),
-            run.predictions[dataset],
+            data.predictions,
             data.labels,
             data.weights,
             run.baseline,
@@ -303,7 +329,7 @@ class NativeBackend(ComputeBackend):
             losses,
             self._n_threads,
         )
-        run.losses = Losses(losses, largest, loss_bits(data.total_rows)) if finite else None
+        run.losses = Losses(losses, largest, loss_bits(data.given.total_rows)) if finite else None
         return (largest if finite else 0.0), finite
 
     def sum_losses(self, scale: int) -> int:
@@ -317,25 +343,28 @@ class NativeBackend(ComputeBackend):
 
     def read_predictions(self, dataset: int) -> Float32Array:
         """See ComputeBackend."""
-        return self.run.predictions[dataset].copy()
+        rows = self.run.rows[dataset]
+        return rows.as_given(rows.predictions)
 
     def read_gradients(self) -> tuple[Float32Array, Float32Array]:
         """See ComputeBackend."""
         run = self.run
-        hessians = np.ones_like(run.gradients) if run.hessians is None else run.hessians.copy()
-        return run.gradients.copy(), hessians
+        hessians = np.ones_like(run.gradients) if run.hessians is None else run.hessians
+        return run.rows[0].as_given(run.gradients), run.rows[0].as_given(hessians)
 
     def read_fixed_point(self) -> tuple[Int32Array, Int32Array]:
         """See ComputeBackend."""
         run = self.run
         if run.hessians is None:
             units = np.broadcast_to(run.hessian_units(), run.gradients.shape)
-            return run.fixed_point.copy(), units.copy()
-        return run.fixed_point[:, 0::2].copy(), run.fixed_point[:, 1::2].copy()
+            return run.rows[0].as_given(run.fixed_point), units.copy()
+        fixed_point = run.rows[0].as_given(run.fixed_point)
+        return fixed_point[:, 0::2].copy(), fixed_point[:, 1::2].copy()
 
     def read_row_order(self) -> Int64Array:
         """See ComputeBackend."""
-        return self.run.row_order.astype(np.int64)
+        run = self.run
+        return run.rows[0].given_ids(run.row_order).astype(np.int64)
 
     def diagnostics(self) -> dict[str, Any]:
         """See ComputeBackend."""
@@ -363,23 +392,3 @@ def _records(records: RecordArray, dtype: np.dtype[np.void]) -> RecordArray:
 
 def _nodes(nodes: RecordArray) -> RecordArray:
     return _records(nodes, NODE_DTYPE)
-
-
-def _forest_arrays(
-    forest: Forest,
-) -> tuple[Int64Array, Int32Array, Float64Array, Int32Array, BinArray, Float32Array]:
-    nodes = forest.nodes
-    return (forest.offsets, nodes.feature, nodes.threshold, nodes.left, nodes.flags, nodes.value)
-
-
-def _host_blocks(
-    source: FeatureSource, kept_rows: Int64Array | None = None
-) -> Iterator[tuple[slice, HostMatrix]]:
-    """All (kept) rows of a source: a host matrix as it lies, another one a block at a time."""
-    if isinstance(source, HostMatrix) and kept_rows is None:
-        yield slice(None), source
-        return
-    n_rows = source.n_rows if kept_rows is None else kept_rows.size
-    for rows in row_blocks(n_rows, 8 * source.n_features):
-        chosen = np.arange(rows.start, rows.stop) if kept_rows is None else kept_rows[rows]
-        yield rows, HostMatrix(source.sample(chosen, slice(0, source.n_features)))

@@ -5,6 +5,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from torchgbdt import _native
+from torchgbdt.backends.stored_rows import ROW_ID_DTYPE, Grouping, StoredRows
 from torchgbdt.core.arrays import (
     BIN_DTYPE,
     FIXED_DTYPE,
@@ -20,9 +22,6 @@ from torchgbdt.core.errors import BackendError, StateError
 from torchgbdt.core.fixed_point import GRADIENT_BITS, HESSIAN_BITS, round_hessians
 from torchgbdt.core.objectives import ObjectiveKind
 from torchgbdt.core.raw_predictions import baseline_parts
-
-_ROW_ID_DTYPE = np.uint32
-"""Row numbers: a data set has at most 2^32 rows, and half the bytes of int64 are moved."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +57,17 @@ class NativeRun:
     raised_hessians : positive Hessians that rounded to 0 and were made 1, over all trees so far.
     """
 
-    def __init__(self, datasets: list[RunRows], settings: RunSettings) -> None:
+    def __init__(
+        self, datasets: list[RunRows], settings: RunSettings, grouping: Grouping, n_threads: int
+    ) -> None:
         self.settings = settings
+        self._n_threads = n_threads
         if settings.constant_hessian and datasets[0].weights is not None:
             raise BackendError("weighted rows do not have a constant Hessian.")
-        self.datasets = [_checked_rows(data, settings) for data in datasets]
+        n_columns = settings.objective.n_outputs
+        self.rows = [StoredRows(_checked_rows(data, settings), n_columns) for data in datasets]
         thresholds, outputs = settings.thresholds, settings.tree_outputs
-        bins = self.datasets[0].bins
+        bins = self.rows[0].bins
         n_rows = bins.shape[0]
         n_words = outputs if settings.constant_hessian else 2 * outputs
         self.feature_bins = (thresholds.n_value_bins, thresholds.bin_offsets)
@@ -72,28 +75,47 @@ class NativeRun:
         self.gradients: Float32Array = np.zeros((n_rows, outputs), GRADIENT_DTYPE)
         self.hessians = None if settings.constant_hessian else np.zeros_like(self.gradients)
         self.fixed_point: Int32Array = np.zeros((n_rows, n_words), FIXED_DTYPE)
-        self.row_order = np.arange(n_rows, dtype=_ROW_ID_DTYPE)
+        self.row_order = np.arange(n_rows, dtype=ROW_ID_DTYPE)
         self.scratch = np.empty_like(self.row_order)
         shape = (settings.n_slots, thresholds.total_bins, 1 + n_words)
         self.histograms: Int64Array = np.empty(shape, SUM_DTYPE)  # untouched pages cost nothing
-        n_columns = settings.objective.n_outputs
-        self.predictions: list[Float32Array] = [
-            np.zeros((data.n_rows, n_columns), GRADIENT_DTYPE)
-            if data.start is None
-            else np.array(data.start, GRADIENT_DTYPE, order="C")
-            for data in self.datasets
-        ]
         self.baseline = None if settings.objective.centers_labels else _baseline(settings)
         is_softmax = settings.objective.kind == ObjectiveKind.SOFTMAX
         self.softmax_terms = np.empty((2, n_rows), GRADIENT_DTYPE) if is_softmax else None
         self.terms_are_current = False
         self.scales: Int64Array = np.zeros((outputs, 2), np.int64)
         self.loss_buffer: Float32Array = np.empty(
-            max(data.n_rows for data in self.datasets), GRADIENT_DTYPE
+            max(data.n_rows for data in datasets), GRADIENT_DTYPE
         )
         self.losses: Losses | None = None
         self.raised_hessians = 0
         self._extremes: GradientExtremes | None = None
+        self._grouping = grouping if grouping.is_worth(bins) else None
+        self._trees_until_grouping = 1
+        self.transpose_bins()
+
+    def transpose_bins(self) -> None:
+        """Fill ``columns`` with the training bins as they are stored."""
+        _native.transpose_bins(
+            self.rows[0].bins, self.settings.thresholds.n_value_bins, self.columns, self._n_threads
+        )
+
+    def group_rows(self) -> None:
+        """Before a round: group the training rows by the leaves of the last tree, if it is time.
+
+        Until then the row order is that of the last tree, leaf after leaf.
+        """
+        if self._grouping is None or self._trees_until_grouping > 0:
+            return
+        self.rows[0].group(self.row_order, self._n_threads)
+        self.transpose_bins()
+        self.terms_are_current = False
+        self._trees_until_grouping = self._grouping.trees
+
+    def predictions_changed(self) -> None:
+        """A tree has been added to the predictions."""
+        self.terms_are_current = False
+        self._trees_until_grouping -= 1
 
     def keep_extremes(self, extremes: list[tuple[float, float, float, bool]]) -> GradientExtremes:
         """The kernel's (max |g|, max h, min h, finite) of each output as the core wants them."""
@@ -126,8 +148,7 @@ class NativeRun:
     def n_bytes(self) -> int:
         """Bytes of the bins and of all buffers above; they are there from the start to the end."""
         buffers = [value for value in vars(self).values() if isinstance(value, np.ndarray)]
-        buffers += [*self.predictions, *(data.bins for data in self.datasets)]
-        return sum(buffer.nbytes for buffer in buffers)
+        return sum(buffer.nbytes for buffer in buffers) + sum(rows.n_bytes() for rows in self.rows)
 
     def diagnostics(self) -> dict[str, Any]:
         """Counters of the run, and the bytes of its large buffers."""
@@ -136,7 +157,7 @@ class NativeRun:
             "raised_hessians": self.raised_hessians,
             "peak_memory_bytes": self.n_bytes(),
             "bytes": {
-                "bins": sum(data.bins.nbytes for data in self.datasets) + self.columns.nbytes,
+                "bins": sum(rows.given.bins.nbytes for rows in self.rows) + self.columns.nbytes,
                 "histograms": self.histograms.nbytes,
                 "fixed_point": self.fixed_point.nbytes,
             },

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from torchgbdt.core import columns
 from torchgbdt.core.arrays import (
     BinArray,
     Float32Array,
@@ -173,6 +174,18 @@ class ComputeBackend(ABC):
         bins : uint8, (n_kept, n_features), C order. OUT.
         """
 
+    def distinct_values(
+        self, source: FeatureSource, kept_rows: Int64Array | None, features: range, limit: int
+    ) -> list[Float64Array | None]:
+        """As ``columns.distinct_values``; an override returns the same."""
+        return columns.distinct_values(source, kept_rows, features, limit)
+
+    def sort_columns(
+        self, source: FeatureSource, rows: Int64Array, features: range
+    ) -> Float64Array:
+        """As ``columns.sort_columns``; an override returns the same."""
+        return columns.sort_columns(source, rows, features)
+
     @abstractmethod
     def predict(self, forest: Forest, source: FeatureSource, sums: Float32Array) -> None:
         """Add each tree's leaf values to ``sums``, tree by tree, flushing subnormals to +0.
@@ -200,7 +213,11 @@ class ComputeBackend(ABC):
 
     @abstractmethod
     def sample_rows(self, tree: int) -> int:
-        """Put the rows that this tree uses into row order, ascending; return their number."""
+        """Put the rows that this tree uses into row order; return their number.
+
+        Ascending in the order in which the backend stores rows, which is its own and may change
+        between rounds; at first that of the data.
+        """
 
     @abstractmethod
     def compute_gradients(self, output: int) -> GradientExtremes:
@@ -322,7 +339,7 @@ class ComputeBackend(ABC):
 
     @abstractmethod
     def read_row_order(self) -> Int64Array:
-        """Host copy of the row order, int64, (n_sampled,); for checks."""
+        """Host copy of the row order, rows as in the data, int64, (n_sampled,); for checks."""
 
     def synchronize(self) -> None:  # noqa: B027 - a host backend has nothing to wait for
         """Wait for all work that was started."""

@@ -23,6 +23,7 @@ from torchgbdt.core.arrays import (
     Int64Array,
     RecordArray,
 )
+from torchgbdt.core.columns import NUMPY_COLUMN_READER, ColumnReader
 from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.feature_source import FeatureSource
 from torchgbdt.core.fixed_point import HESSIAN_BITS, round_hessians, scale_exponent
@@ -32,10 +33,9 @@ from torchgbdt.core.settings import BinningSettings
 SAMPLE_ROWS = 200_000
 """Rows that quantiles are taken from; enough to place 255 cuts within about 0.1% of their rank."""
 
-_FIRST_SCAN_ROWS = 4_096
-_SCAN_ROWS = 65_536
-_KEY_BLOCK = 262_144
-_SAMPLE_BLOCK_FEATURES = 8
+_KEY_BLOCK = 65_536
+_LARGEST_KEY = 2**64 - 1
+_SAMPLE_BYTES = 24 << 20
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,21 @@ class BinThresholds:
         """Histogram cells of one node: all codes of all features."""
         return int(self.bin_offsets[-1])
 
+    @cached_property
+    def upper_bounds(self) -> Float64Array:
+        """float64, (total_bins,): the largest x of each histogram cell; +inf for the last ones."""
+        bounds = np.full(self.total_bins, np.inf)
+        shift = np.repeat(self.bin_offsets[:-1] - self.offsets[:-1], np.diff(self.offsets))
+        bounds[np.arange(self.values.size) + shift] = self.values
+        return bounds
+
     def of_feature(self, feature: int) -> Float64Array:
         """The thresholds between the value bins of one feature, ascending."""
         return self.values[self.offsets[feature] : self.offsets[feature + 1]]
 
     def upper_bound(self, feature: int, value_bin: int) -> float:
         """The largest x that falls into a value bin; +inf for the last one."""
-        thresholds = self.of_feature(feature)
-        return float(thresholds[value_bin]) if value_bin < thresholds.size else np.inf
+        return float(self.upper_bounds[self.bin_offsets[feature] + value_bin])
 
     @classmethod
     def from_features(cls, distinct_or_cut: list[tuple[Float64Array, int]]) -> "BinThresholds":
@@ -116,6 +123,7 @@ def fit_thresholds(
     weights: Float32Array | None,
     settings: BinningSettings,
     communicator: Communicator,
+    reader: ColumnReader = NUMPY_COLUMN_READER,
 ) -> BinThresholds:
     """Fit the thresholds of every feature.
 
@@ -126,6 +134,7 @@ def fit_thresholds(
     first_row_id : global id of this rank's first kept row.
     weights : float32 > 0, one per kept row, or None. IN.
     communicator : the ranks whose rows together are the data set.
+    reader : reads and sorts columns; any one gives the same thresholds.
     """
     n_rows = source.n_rows if kept_rows is None else int(kept_rows.size)
     max_value_bins = settings.max_bins - 1
@@ -136,24 +145,28 @@ def fit_thresholds(
     source_rows = sampled if kept_rows is None else kept_rows[sampled]
 
     features: list[tuple[Float64Array, int]] = []
-    for start in range(0, source.n_features, _SAMPLE_BLOCK_FEATURES):
-        block = range(start, min(start + _SAMPLE_BLOCK_FEATURES, source.n_features))
-        distinct = [
-            _merged_distinct_values(source, kept_rows, feature, max_value_bins, communicator)
-            for feature in block
+    step = max(1, _SAMPLE_BYTES // (8 * max(sampled.size, 1)))
+    for start in range(0, source.n_features, step):
+        block = range(start, min(start + step, source.n_features))
+        few = [
+            _merge_distinct(values, max_value_bins, communicator)
+            for values in reader.distinct_values(source, kept_rows, block, max_value_bins)
         ]
-        columns = None
-        if any(values is None for values in distinct):
-            columns = source.sample(source_rows, slice(block.start, block.stop))
-        for values, feature in zip(distinct, block, strict=True):
-            if values is None:
-                assert columns is not None
-                column = columns[:, feature - block.start]
-                features.append(
-                    _fit_quantiles(column, sample_weights, max_value_bins, communicator)
-                )
-            else:
-                features.append((midpoints(values[:-1], values[1:]), values.size))
+        fitted = {
+            feature: (midpoints(values[:-1], values[1:]), values.size)
+            for feature, values in zip(block, few, strict=True)
+            if values is not None
+        }
+        many = [feature for feature in block if feature not in fitted]
+        if many:
+            span = range(many[0], many[-1] + 1)
+            samples = _SampledColumns(source, source_rows, span, sample_weights, reader)
+            for feature in many:
+                distinct, weight_of_value = samples.weighted_values(feature, communicator)
+                cuts = quantile_cuts(weight_of_value, max_value_bins)
+                thresholds = midpoints(distinct[cuts], distinct[cuts + 1])
+                fitted[feature] = (thresholds, cuts.size + 1)
+        features.extend(fitted[feature] for feature in block)
     return BinThresholds.from_features(features)
 
 
@@ -183,16 +196,19 @@ def quantile_cuts(weights: Int64Array, n_bins: int) -> Int64Array:
     """
     if weights.size <= n_bins:
         return np.arange(weights.size - 1, dtype=np.int64)
-    heavy = _heavy_values(weights, n_bins)
-    heavy_positions = [*np.flatnonzero(heavy).tolist(), weights.size]  # the last one is never met
-    cumulative = np.cumsum(np.where(heavy, 0, weights))
-    light_bins, light_total, light_used = n_bins - int(heavy.sum()), int(cumulative[-1]), 0
+    cumulative = np.cumsum(weights)
+    heavy_positions = [weights.size]  # never met
+    if int(weights.max()) * n_bins >= int(cumulative[-1]):  # else none is heavy
+        heavy = _heavy_values(weights, n_bins)
+        heavy_positions = [*np.flatnonzero(heavy).tolist(), weights.size]
+        cumulative = np.cumsum(np.where(heavy, 0, weights))
+    light_bins, light_total, light_used = n_bins - len(heavy_positions) + 1, int(cumulative[-1]), 0
     cuts: list[int] = []
     start, next_heavy = 0, 0
     while len(cuts) < n_bins - 1:
         light_left = light_total - light_used
         target = light_used + -(-light_left // light_bins) if light_bins else light_total + 1
-        full = int(np.searchsorted(cumulative[start:], target, side="left")) + start
+        full = max(start, int(cumulative.searchsorted(target)))
         end = heavy_positions[next_heavy]
         light_before = int(cumulative[end - 1]) - light_used if end > start else 0
         if full < end:
@@ -226,20 +242,37 @@ def sample_rows(
 
     Keys depend on global row ids only; equal keys go by row id.
     """
-    totals = [int(part[0]) for part in communicator.gather(np.array([n_rows], np.int64))]
-    if sum(totals) <= SAMPLE_ROWS:
+    total = sum(_gather_sizes(n_rows, communicator))
+    if total <= SAMPLE_ROWS:
         return np.arange(n_rows, dtype=np.int64)
-    best: RecordArray = np.zeros(0, [("key", np.uint64), ("row", np.uint64)])
+    # Keys are uniform, so those up to this bound are a few more than the sample, in all but one
+    # of 10^15 cases; keeping those alone saves sorting the others.
+    expected = SAMPLE_ROWS + 8 * int(SAMPLE_ROWS**0.5) + 64
+    bound = min(expected * 2**64 // total, _LARGEST_KEY)
+    candidates = _rows_with_keys(n_rows, first_row_id, random_state, bound)
+    if sum(_gather_sizes(candidates.size, communicator)) < SAMPLE_ROWS:
+        candidates = _rows_with_keys(n_rows, first_row_id, random_state, _LARGEST_KEY)
+    everywhere = _smallest_keys(np.concatenate(communicator.gather(_smallest_keys(candidates))))
+    local = everywhere["row"].astype(np.int64) - first_row_id
+    return local[(local >= 0) & (local < n_rows)]
+
+
+def _gather_sizes(size: int, communicator: Communicator) -> list[int]:
+    return [int(part[0]) for part in communicator.gather(np.array([size], np.int64))]
+
+
+def _rows_with_keys(n_rows: int, first_row_id: int, random_state: int, bound: int) -> RecordArray:
+    """Global ids and keys of this rank's rows whose key is at most ``bound``; rows ascend."""
+    blocks: list[RecordArray] = [np.zeros(0, [("key", np.uint64), ("row", np.uint64)])]
     for start in range(0, n_rows, _KEY_BLOCK):
         rows = np.arange(start, min(start + _KEY_BLOCK, n_rows), dtype=np.uint64)
         rows += np.uint64(first_row_id)
-        block = np.empty(rows.size, best.dtype)
-        block["row"] = rows
-        block["key"] = random_keys(random_state, Purpose.BINNING_SAMPLE, 0, rows)
-        best = _smallest_keys(np.concatenate((best, block)))
-    everywhere = _smallest_keys(np.concatenate(communicator.gather(best)))
-    local = everywhere["row"].astype(np.int64) - first_row_id
-    return local[(local >= 0) & (local < n_rows)]
+        keys = random_keys(random_state, Purpose.BINNING_SAMPLE, 0, rows)
+        chosen = np.flatnonzero(keys <= np.uint64(bound))
+        block = np.empty(chosen.size, blocks[0].dtype)
+        block["key"], block["row"] = keys[chosen], rows[chosen]
+        blocks.append(block)
+    return np.concatenate(blocks)
 
 
 def _smallest_keys(candidates: RecordArray) -> RecordArray:
@@ -271,60 +304,60 @@ def _integer_weights(
     return round_hessians(local, scale).astype(np.int64)
 
 
-def _merged_distinct_values(
-    source: FeatureSource,
-    kept_rows: Int64Array | None,
-    feature: int,
-    limit: int,
-    communicator: Communicator,
+def _merge_distinct(
+    local: Float64Array | None, limit: int, communicator: Communicator
 ) -> Float64Array | None:
     """The distinct values of a feature over all ranks, ascending; None if more than ``limit``."""
-    local = distinct_values(source, kept_rows, feature, limit)
     if communicator.any_true(local is None) or local is None:
         return None
     merged = np.unique(np.concatenate(communicator.gather(local)))
     return merged if merged.size <= limit else None
 
 
-def distinct_values(
-    source: FeatureSource, kept_rows: Int64Array | None, feature: int, limit: int
-) -> Float64Array | None:
-    """This rank's distinct values of a feature, ascending, NaN left out, -0 as +0.
+class _SampledColumns:
+    """The sampled values of some features on this rank; float64, NaN among them.
 
-    Returns None, without reading on, as soon as there are more than ``limit``.
+    Without weights they are sorted here; with weights each rank's are sorted with theirs.
     """
-    n_rows = source.n_rows if kept_rows is None else kept_rows.size
-    distinct = np.zeros(0, np.float64)
-    start, step = 0, _FIRST_SCAN_ROWS
-    while start < n_rows:
-        stop = min(start + step, n_rows)
-        if kept_rows is None:
-            values = source.column(feature, start, stop)
+
+    def __init__(
+        self,
+        source: FeatureSource,
+        rows: Int64Array,
+        features: range,
+        weights: Int64Array | None,
+        reader: ColumnReader,
+    ) -> None:
+        self._first = features.start
+        self._weights = weights
+        if weights is None:
+            self._columns = reader.sort_columns(source, rows, features)
         else:
-            values = source.sample(kept_rows[start:stop], slice(feature, feature + 1))[:, 0]
-        values = values[~np.isnan(values)] + 0.0
-        distinct = np.unique(np.concatenate((distinct, values)))
-        if distinct.size > limit:
-            return None
-        start, step = stop, _SCAN_ROWS
-    return distinct
+            self._columns = source.sample(rows, slice(features.start, features.stop)).T
+
+    def weighted_values(
+        self, feature: int, communicator: Communicator
+    ) -> tuple[Float64Array, Int64Array]:
+        """Distinct values of all ranks, ascending, and what each weighs."""
+        column = self._columns[feature - self._first]
+        if self._weights is None:
+            present = column[: np.searchsorted(column, np.inf, side="right")]
+            parts = communicator.gather(present)
+            values = parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
+            starts = _group_starts(values)
+            ends = np.append(starts[1:], values.size)
+            return values[starts], ends - starts
+        is_present = ~np.isnan(column)
+        values = np.concatenate(communicator.gather(column[is_present] + 0.0))
+        weights = np.concatenate(communicator.gather(self._weights[is_present]))
+        order = np.argsort(values)
+        values, weights = values[order], weights[order]
+        starts = _group_starts(values)
+        return values[starts], np.add.reduceat(weights, starts) if starts.size else weights
 
 
-def _fit_quantiles(
-    column: Float64Array,
-    weights: Int64Array | None,
-    max_value_bins: int,
-    communicator: Communicator,
-) -> tuple[Float64Array, int]:
-    """Thresholds and number of value bins of a feature with many values, from its sample."""
-    present = ~np.isnan(column)
-    values = np.concatenate(communicator.gather(column[present] + 0.0))
-    if weights is None:
-        distinct, weight_of_value = np.unique(values, return_counts=True)
-    else:
-        all_weights = np.concatenate(communicator.gather(weights[present]))
-        distinct, position = np.unique(values, return_inverse=True)
-        weight_of_value = np.zeros(distinct.size, np.int64)
-        np.add.at(weight_of_value, position, all_weights)
-    cuts = quantile_cuts(weight_of_value, max_value_bins)
-    return midpoints(distinct[cuts], distinct[cuts + 1]), cuts.size + 1
+def _group_starts(ascending: Float64Array) -> Int64Array:
+    """Where each run of equal values begins."""
+    is_first = np.ones(ascending.size, np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])
+    return np.flatnonzero(is_first)

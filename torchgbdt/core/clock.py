@@ -1,8 +1,6 @@
 """Seconds spent in each phase of a run, for diagnostics."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 
 class PhaseClock:
@@ -16,11 +14,23 @@ class PhaseClock:
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
+    def phase(self, name: str) -> "_Phase":
         """Count the time of the ``with`` block, also when it raises."""
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+        return _Phase(self.seconds, name)
+
+
+class _Phase:
+    """One ``with`` block. A class: a generator would take longer than some phases do."""
+
+    __slots__ = ("_name", "_seconds", "_start")
+
+    def __init__(self, seconds: dict[str, float], name: str) -> None:
+        self._seconds = seconds
+        self._name = name
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        spent = time.perf_counter() - self._start
+        self._seconds[self._name] = self._seconds.get(self._name, 0.0) + spent

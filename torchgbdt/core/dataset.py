@@ -20,6 +20,7 @@ from torchgbdt.core.arrays import (
     Int64Array,
 )
 from torchgbdt.core.binning import BinThresholds, fit_thresholds
+from torchgbdt.core.columns import NUMPY_COLUMN_READER, ColumnReader
 from torchgbdt.core.communicator import SINGLE_RANK, Communicator
 from torchgbdt.core.errors import InvalidDataError
 from torchgbdt.core.feature_source import FeatureSource
@@ -119,6 +120,7 @@ def quantize(
     feature_names: tuple[str, ...] | None = None,
     thresholds: BinThresholds | None = None,
     communicator: Communicator = SINGLE_RANK,
+    reader: ColumnReader = NUMPY_COLUMN_READER,
 ) -> Dataset:
     """Quantize the features of X into bins.
 
@@ -130,6 +132,7 @@ def quantize(
     bin_features : the backend's kernel.
     thresholds : those of the training data, for data that is evaluated; None to fit them.
     communicator : the ranks whose rows together are the data set.
+    reader : reads columns where thresholds are fitted; the backend.
 
     Raises
     ------
@@ -144,7 +147,7 @@ def quantize(
     if thresholds is None:
         first_row_id = _first_row_id(n_rows, communicator)
         thresholds = fit_thresholds(
-            source, kept_rows, first_row_id, weights, settings, communicator
+            source, kept_rows, first_row_id, weights, settings, communicator, reader
         )
     bins = np.empty((n_rows, source.n_features), BIN_DTYPE)
     bin_features(source, kept_rows, thresholds, bins)

@@ -6,7 +6,9 @@ Multiplying by a power of two is exact, so q is the same integer on every device
 q is the same whatever the order, the threads or the ranks.
 """
 
+import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -53,8 +55,8 @@ def scale_exponent(largest: float, bits: int) -> int:
     """
     if largest == 0.0:
         return 0
-    _, exponent = np.frexp(np.float64(largest))
-    return min(bits - int(exponent), MAX_SCALE)
+    _, exponent = math.frexp(largest)
+    return min(bits - exponent, MAX_SCALE)
 
 
 def round_gradients(gradients: Float32Array, scale: int) -> Int32Array:
@@ -84,6 +86,7 @@ def to_float(sums: Int64Array, scale: int) -> Float64Array:
     return np.ldexp(sums.astype(np.float64), -scale)
 
 
+@lru_cache(maxsize=64)  # a run asks with few scales, a constant Hessian with one
 def minimum_hessian(min_child_weight: float, scale: int) -> int:
     """The smallest integer Hessian sum a child may have: ``max(1, ceil(w * 2^scale))``.
 

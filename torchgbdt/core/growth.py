@@ -9,7 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torchgbdt.core.arrays import BoolArray, Float32Array, Float64Array, Int64Array, RecordArray
+from torchgbdt.core.arrays import (
+    AnyArray,
+    BoolArray,
+    Float32Array,
+    Float64Array,
+    Int32Array,
+    Int64Array,
+    RecordArray,
+)
 from torchgbdt.core.backend import NODE_DTYPE, ComputeBackend
 from torchgbdt.core.binning import BinThresholds
 from torchgbdt.core.clock import PhaseClock
@@ -18,7 +26,7 @@ from torchgbdt.core.errors import BackendError, InvalidParameterError
 from torchgbdt.core.fixed_point import flush_subnormals, to_float
 from torchgbdt.core.histogram_plan import HistogramPlan, Level
 from torchgbdt.core.splits import SPLIT_DTYPE, SplitRules, leaf_weight
-from torchgbdt.core.tree import NO_CATEGORY_SET, NO_NODE, NodeFlag, Tree, check_tree
+from torchgbdt.core.tree import NO_CATEGORY_SET, NO_NODE, NodeFlag, Tree
 
 
 @dataclass(frozen=True)
@@ -74,22 +82,25 @@ class TreeGrower:
         self._plan.start_tree()
         level = _root_level(root, rules)
         for depth in itertools.count(1):
-            if level.nodes.size == 0 or depth - 1 == self._limits.max_depth:
+            if level.nodes.size == 0:
                 break
-            splits, left_sums = self._find_splits(level, rules, depth)
-            splitting = np.flatnonzero(splits["found"])
-            nodes, splits = level.nodes[splitting], splits[splitting]
+            is_last = depth == self._limits.max_depth
+            splits, left_sums = self._find_splits(level, rules, is_last)
+            splitting = splits["found"].nonzero()[0]
+            nodes, splits = level.nodes.take(splitting), splits.take(splitting)
             children = tree.split(nodes, level.sums[splitting], splits, left_sums[splitting])
-            level = self._next_level(splitting, nodes, splits, children, rules, depth)
+            if is_last:
+                break
+            level = self._next_level(splitting, nodes, splits, children, rules)
         return self._finish(tree, rules)
 
     def _find_splits(
-        self, level: Level, rules: SplitRules, depth: int
+        self, level: Level, rules: SplitRules, is_last: bool
     ) -> tuple[RecordArray, Int64Array]:
         """The best split of every node of a level, batch by batch under the histogram budget."""
         backend, clock = self._backend, self._clock
         splits = np.zeros(level.nodes.size, SPLIT_DTYPE)
-        left_sums = np.zeros_like(level.sums)
+        left_sums = np.zeros(level.sums.shape, np.int64)
         for positions, batch in self._plan.batches(level):
             with clock.phase("histograms"):
                 backend.build_histograms(batch)
@@ -97,18 +108,16 @@ class TreeGrower:
                     backend.exchange_histograms(batch, self._communicator)
                 backend.subtract_histograms(batch)
             with clock.phase("find_splits"):
-                splits[positions], left_sums[positions] = backend.find_splits(batch, rules)
-            wanted = self._splits_further(splits[positions], rules, depth)
+                found = backend.find_splits(batch, rules)
+            if is_last:
+                wanted = np.zeros(positions.size, np.bool_)
+            else:
+                wanted = _splits_further(found[0], rules)
             self._plan.keep(positions, batch.nodes, wanted)
+            if positions.size == level.nodes.size:
+                return found  # as a rule: the level is one batch, in its own order
+            splits[positions], left_sums[positions] = found
         return splits, left_sums
-
-    def _splits_further(self, splits: RecordArray, rules: SplitRules, depth: int) -> BoolArray:
-        """Whether a node's children will be searched."""
-        if depth == self._limits.max_depth:
-            return np.zeros(splits.size, np.bool_)
-        larger = np.maximum(splits["left_count"], splits["right_count"])
-        result: BoolArray = splits["found"] & _can_split(larger, rules)
-        return result
 
     def _next_level(
         self,
@@ -117,33 +126,32 @@ class TreeGrower:
         splits: RecordArray,
         children: "Children",
         rules: SplitRules,
-        depth: int,
     ) -> Level:
         """Route the rows of nodes whose children will be searched, and line the children up."""
-        further = np.flatnonzero(self._splits_further(splits, rules, depth))
-        nodes, splits = nodes[further], splits[further]
-        left_rows = np.zeros(0, np.int64)
-        if further.size:
-            with self._clock.phase("route_rows"):
-                left_rows = self._backend.route_rows(nodes, splits)
-            self._check_routing(nodes, splits, left_rows)
+        further = _splits_further(splits, rules).nonzero()[0]
+        nodes, splits = nodes.take(further), splits.take(further)
         pairs = np.zeros((further.size, 2), NODE_DTYPE)
         pairs["node"] = children.nodes[further]
         pairs["count"] = children.counts[further]
-        pairs["begin"] = np.stack((nodes["begin"], nodes["begin"] + left_rows), axis=1)
-        pairs["n_rows"] = np.stack((left_rows, nodes["n_rows"] - left_rows), axis=1)
+        if further.size:
+            with self._clock.phase("route_rows"):
+                left_rows = self._backend.route_rows(nodes, splits)
+            begins, n_rows = pairs["begin"], pairs["n_rows"]
+            begins[:, 0] = nodes["begin"]
+            begins[:, 1] = nodes["begin"] + left_rows
+            n_rows[:, 0] = left_rows
+            n_rows[:, 1] = nodes["n_rows"] - left_rows
+            self._check_routing(n_rows, pairs["count"])
         flat = pairs.reshape(-1)
         sums = children.sums[further].reshape(-1, *children.sums.shape[2:])
         slots = self._plan.kept_slots(positions[further])
         return Level(flat, sums, _can_split(flat["count"], rules), slots)
 
-    def _check_routing(
-        self, nodes: RecordArray, splits: RecordArray, left_rows: Int64Array
-    ) -> None:
-        """A split's histogram counts and the rows that moved must agree."""
-        totals = np.stack((left_rows, nodes["n_rows"] - left_rows))
+    def _check_routing(self, n_rows: Int64Array, counts: Int64Array) -> None:
+        """The rows that moved and the histogram counts of a split must agree."""
+        totals = n_rows.copy()
         self._communicator.sum_int64(totals)
-        if not np.array_equal(totals, np.stack((splits["left_count"], splits["right_count"]))):
+        if not np.array_equal(totals, counts):
             raise BackendError(
                 f"backend {self._backend.name!r} routed other numbers of rows than its histograms "
                 f"counted; its results cannot be trusted. Please report this as a bug."
@@ -158,7 +166,7 @@ class TreeGrower:
                 f"a leaf value exceeds float32 at learning_rate={learning_rate:g}, "
                 f"reg_lambda={rules.reg_lambda:g}; lower the first, raise the second, or scale y."
             )
-        return check_tree(tree, self._thresholds.n_features)
+        return tree
 
 
 def leaf_values(sums: Int64Array, rules: SplitRules, learning_rate: float) -> Float32Array:
@@ -171,6 +179,13 @@ def leaf_values(sums: Int64Array, rules: SplitRules, learning_rate: float) -> Fl
             weight = learning_rate * leaf_weight(gradient, hessian, rules.reg_lambda)
         values[:, output] = flush_subnormals(weight)
     return values
+
+
+def _splits_further(splits: RecordArray, rules: SplitRules) -> BoolArray:
+    """Whether a child of a node may be split in turn."""
+    larger = np.maximum(splits["left_count"], splits["right_count"])
+    result: BoolArray = splits["found"] & _can_split(larger, rules)
+    return result
 
 
 def _can_split(counts: Int64Array, rules: SplitRules) -> BoolArray:
@@ -200,11 +215,13 @@ class Children:
 class _TreeRecords:
     """Node totals and splits in breadth-first order, appended level by level."""
 
+    _SPLIT_COLUMNS = ("feature", "split_bin", "gain", "missing_left")
+
     def __init__(self, root: RootTotals) -> None:
         self._sums = [root.sums[None]]
         self._counts = [np.array([root.count], np.int64)]
-        self._split_nodes: list[RecordArray] = []
-        self._splits: list[RecordArray] = []
+        self._split_nodes: list[Int32Array] = []
+        self._splits: dict[str, list[AnyArray]] = {name: [] for name in self._SPLIT_COLUMNS}
         self._n_nodes = 1
 
     @property
@@ -216,20 +233,23 @@ class _TreeRecords:
         self, nodes: RecordArray, sums: Int64Array, splits: RecordArray, left_sums: Int64Array
     ) -> Children:
         """Add the children of these nodes of one level, in node order."""
-        ids = self._n_nodes + np.arange(2 * nodes.size, dtype=np.int64).reshape(-1, 2)
-        counts = np.stack((splits["left_count"], splits["right_count"]), axis=1)
-        child_sums = np.stack((left_sums, sums - left_sums), axis=1)
+        end = self._n_nodes + 2 * nodes.size
+        ids = np.arange(self._n_nodes, end, dtype=np.int64).reshape(-1, 2)
+        counts = np.empty(ids.shape, np.int64)
+        counts[:, 0], counts[:, 1] = splits["left_count"], splits["right_count"]
+        child_sums = np.empty((nodes.size, 2, *sums.shape[1:]), np.int64)
+        child_sums[:, 0], child_sums[:, 1] = left_sums, sums - left_sums
         self._sums.append(child_sums.reshape(-1, *sums.shape[1:]))
         self._counts.append(counts.reshape(-1))
-        self._split_nodes.append(nodes)
-        self._splits.append(splits)
-        self._n_nodes += ids.size
+        self._split_nodes.append(nodes["node"])
+        for name, column in self._splits.items():  # joined as columns: records take much longer
+            column.append(splits[name])
+        self._n_nodes = end
         return Children(ids, counts, child_sums)
 
     def build(self, values: Float32Array, rules: SplitRules, thresholds: BinThresholds) -> Tree:
         """The flat tree; ``values`` hold the leaf value every node would have."""
         n_nodes = self._n_nodes
-        flags = np.full(n_nodes, NodeFlag.LEAF, np.uint8)
         tree = Tree(
             feature=np.full(n_nodes, NO_NODE, np.int32),
             split_bin=np.zeros(n_nodes, np.int32),
@@ -240,25 +260,22 @@ class _TreeRecords:
             gain=np.zeros(n_nodes, np.float64),
             cover=_cover(self.sums, rules),
             count=np.concatenate(self._counts),
-            flags=flags,
+            flags=np.full(n_nodes, NodeFlag.LEAF, np.uint8),
             category_set=np.full(n_nodes, NO_CATEGORY_SET, np.int32),
         )
-        if not self._splits:
+        if not self._split_nodes:
             return tree
-        ids = np.concatenate(self._split_nodes)["node"]
-        splits = np.concatenate(self._splits)
-        for name in ("feature", "split_bin", "gain"):
-            getattr(tree, name)[ids] = splits[name]
-        tree.threshold[ids] = [
-            thresholds.upper_bound(feature, split_bin)
-            for feature, split_bin in zip(
-                splits["feature"].tolist(), splits["split_bin"].tolist(), strict=True
-            )
-        ]
-        tree.left[ids] = 2 * np.arange(ids.size) + 1
-        tree.right[ids] = 2 * np.arange(ids.size) + 2
+        ids = np.concatenate(self._split_nodes)
+        splits = {name: np.concatenate(column) for name, column in self._splits.items()}
+        cells = thresholds.bin_offsets[splits["feature"]] + splits["split_bin"]
+        tree.feature[ids] = splits["feature"]
+        tree.split_bin[ids] = splits["split_bin"]
+        tree.threshold[ids] = thresholds.upper_bounds[cells]
+        tree.left[ids] = np.arange(1, 2 * ids.size, 2)
+        tree.right[ids] = np.arange(2, 2 * ids.size + 1, 2)
         tree.value[ids] = 0
-        flags[ids] = np.where(splits["missing_left"], NodeFlag.MISSING_LEFT, 0)
+        tree.gain[ids] = splits["gain"]
+        tree.flags[ids] = splits["missing_left"] * np.uint8(NodeFlag.MISSING_LEFT)
         return tree
 
 

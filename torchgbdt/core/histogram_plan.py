@@ -40,7 +40,10 @@ class Level:
 
 
 class HistogramPlan:
-    """Hands out histogram slots for one tree at a time."""
+    """Hands out histogram slots for one tree at a time.
+
+    Levels are small as a rule: loops over plain numbers take less time than numpy calls would.
+    """
 
     def __init__(self, n_slots: int) -> None:
         self._n_slots = n_slots
@@ -57,19 +60,20 @@ class HistogramPlan:
         The caller must call ``keep`` for each batch before it asks for the next one.
         """
         self._kept = {}
-        self._parents = level.parent_slots.copy()
+        self._parents = level.parent_slots.tolist()
+        self._counts = level.nodes["count"].tolist()
+        self._searched = level.searched.tolist()
         waiting = deque(_families(level))
         while waiting:
-            batch: list[int] = []
+            batch: list[_Place] = []
             while waiting:
-                placed = self._place(level, waiting[0], may_drop=not batch)
+                placed = self._place(waiting[0], may_drop=not batch)
                 if not placed:
                     break
                 batch += placed
                 waiting.popleft()
             if batch:
-                positions = np.array(batch, np.int64)
-                yield positions, LevelBatch(level.nodes[positions], level.sums[positions])
+                yield _level_batch(level, batch)
             else:  # one slot, two siblings to build: one after the other
                 waiting.extendleft([position] for position in reversed(waiting.popleft()))
 
@@ -88,37 +92,26 @@ class HistogramPlan:
         slots = [self._kept.get(position, NO_SLOT) for position in positions.tolist()]
         return np.array(slots, np.int32)
 
-    def _place(self, level: Level, family: list[int], *, may_drop: bool) -> list[int]:
-        """Give slots to a family and return the nodes to handle; [] if it does not fit."""
+    def _place(self, family: list[int], *, may_drop: bool) -> list["_Place"]:
+        """Give slots to the nodes of a family that are to be handled; [] if it does not fit."""
         while True:
             parent = self._parent_slot(family)
-            members = [i for i in family if parent != NO_SLOT or level.searched[i]]
+            members = [i for i in family if parent != NO_SLOT or self._searched[i]]
             cost = 1 if parent != NO_SLOT else len(members)
             if len(self._free) >= cost:
                 break
             if not may_drop or not self._drop_one(family):
                 return []
-        nodes = level.nodes
         if parent == NO_SLOT:
-            for position in members:
-                self._assign_built(nodes, position)
-            return members
+            return [(position, self._free.pop(), NO_SLOT) for position in members]
         left, right = members
-        left_is_smaller = nodes["count"][left] <= nodes["count"][right]
-        smaller, larger = (left, right) if left_is_smaller else (right, left)
-        self._assign_built(nodes, smaller)
-        nodes["slot"][larger] = parent
-        nodes["sibling_slot"][larger] = nodes["slot"][smaller]
-        nodes["build"][larger] = False
-        return members
-
-    def _assign_built(self, nodes: RecordArray, position: int) -> None:
-        nodes["slot"][position] = self._free.pop()
-        nodes["sibling_slot"][position] = NO_SLOT
-        nodes["build"][position] = True
+        built = self._free.pop()
+        if self._counts[left] <= self._counts[right]:
+            return [(left, built, NO_SLOT), (right, parent, built)]
+        return [(left, parent, built), (right, built, NO_SLOT)]
 
     def _parent_slot(self, family: list[int]) -> int:
-        return int(self._parents[family[0] // 2]) if len(family) == 2 else NO_SLOT
+        return self._parents[family[0] // 2] if len(family) == 2 else NO_SLOT
 
     def _drop_one(self, family: list[int]) -> bool:
         """Free a kept histogram: one for the next level, else the last parent; False if none."""
@@ -126,13 +119,25 @@ class HistogramPlan:
             _, slot = self._kept.popitem()
             self._free.append(slot)
             return True
-        parents = np.flatnonzero(self._parents[family[0] // 2 :] != NO_SLOT)
-        if parents.size == 0:
-            return False
-        last = int(parents[-1]) + family[0] // 2
-        self._free.append(int(self._parents[last]))
-        self._parents[last] = NO_SLOT
-        return True
+        for parent in range(len(self._parents) - 1, family[0] // 2 - 1, -1):
+            if self._parents[parent] != NO_SLOT:
+                self._free.append(self._parents[parent])
+                self._parents[parent] = NO_SLOT
+                return True
+        return False
+
+
+_Place = tuple[int, int, int]
+"""A node's position in its level, its slot, and its sibling's slot: NO_SLOT where it is built."""
+
+
+def _level_batch(level: Level, places: list[_Place]) -> tuple[Int64Array, LevelBatch]:
+    """The positions and records of the nodes that were given slots."""
+    positions, slots, sibling_slots = np.array(places, np.int64).T
+    nodes = level.nodes[positions]
+    nodes["slot"], nodes["sibling_slot"] = slots, sibling_slots
+    nodes["build"] = sibling_slots == NO_SLOT
+    return positions, LevelBatch(nodes, level.sums[positions])
 
 
 def _families(level: Level) -> list[list[int]]:

@@ -101,6 +101,7 @@ class RawData:
             feature_names=self.feature_names,
             thresholds=thresholds,
             communicator=communicator,
+            reader=backend,
         )
 
 

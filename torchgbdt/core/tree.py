@@ -2,7 +2,7 @@
 
 Children of the i-th split node (counting from 0 in node order) are nodes 2i + 1 and 2i + 2, so
 every well-formed tree has exactly one representation. Flags say what a node is; no special number
-ever does. Arrays are checked when a tree is built and again when a file is loaded.
+ever does. Arrays are checked when a model is made and again when a file is loaded.
 """
 
 from collections.abc import Sequence
@@ -107,14 +107,6 @@ class Tree:
         for node in np.flatnonzero(~self.is_leaf):
             level[self.left[node]] = level[self.right[node]] = level[node] + 1
         return int(level.max())
-
-
-def check_tree(tree: Tree, n_features: int) -> Tree:
-    """Return the tree, or raise ModelFormatError that names what is wrong with its arrays."""
-    _check_arrays(tree)
-    _require(tree.n_nodes > 0, "it has no nodes")
-    _check_nodes(tree, np.array([0, tree.n_nodes], np.int64), n_features)
-    return tree
 
 
 def _check_nodes(nodes: Tree, offsets: Int64Array, n_features: int) -> None:

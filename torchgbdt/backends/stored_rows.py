@@ -1,0 +1,119 @@
+"""Rows of a native run, in the order in which they are stored.
+
+Every sum over rows is an integer, so rows may be stored in any order without changing the model.
+Those of the training data are grouped now and then by the leaves of the last tree: rows that went
+the same way once mostly go it again, so that what a node reads of memory lies together.
+
+    given     0 1 2 3 4 5 6 7      leaves of the last tree   a b a b b a a b
+    stored    0 2 5 6 1 3 4 7      <- ids; everything that belongs to a row moves with it
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torchgbdt import _native
+from torchgbdt.core.arrays import GRADIENT_DTYPE, BinArray, Float32Array
+from torchgbdt.core.backend import RunRows
+
+ROW_ID_DTYPE = np.uint32
+"""Row numbers: a data set has at most 2^32 rows, and half the bytes of int64 are moved."""
+
+RowIds = NDArray[np.uint32]
+
+_T = TypeVar("_T", bound=np.generic)
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """When training rows are grouped by leaves.
+
+    Attributes
+    ----------
+    trees : grow between one grouping and the next; the first takes place after the first round.
+    min_bytes : of bins; fewer stay in a cache, whatever their order.
+    max_row_bytes : of bins; longer rows fill cache lines by themselves.
+    """
+
+    trees: int = 10
+    min_bytes: int = 4 << 20
+    max_row_bytes: int = 256
+
+    def is_worth(self, bins: BinArray) -> bool:
+        """Whether these bins are ever grouped."""
+        return bins.nbytes >= self.min_bytes and bins.shape[1] <= self.max_row_bytes
+
+
+class StoredRows:
+    """One data set of a run.
+
+    Attributes
+    ----------
+    given : the rows as ``prepare`` got them.
+    ids : uint32, (n_rows,), which given row each stored one is; None where they are as given.
+    bins, labels, weights, margins : as in RunRows, of the stored rows.
+    predictions : float32, (n_rows, n_outputs), of the stored rows.
+    """
+
+    def __init__(self, given: RunRows, n_outputs: int) -> None:
+        self.given = given
+        self.ids: RowIds | None = None
+        self.bins = given.bins
+        self.labels = given.labels
+        self.weights = given.weights
+        self.margins = given.margins
+        self.predictions: Float32Array = (
+            np.zeros((given.n_rows, n_outputs), GRADIENT_DTYPE)
+            if given.start is None
+            else np.array(given.start, GRADIENT_DTYPE, order="C")
+        )
+
+    def group(self, order: RowIds, n_threads: int) -> None:
+        """Store the rows in this order of the present ones; uint32, (n_rows,). IN."""
+
+        def gather(values: NDArray[_T], rows: RowIds) -> NDArray[_T]:
+            return _gather(values, rows, np.empty_like(values), n_threads)
+
+        given = self.given
+        ids = order.copy() if self.ids is None else gather(self.ids, order)
+        room = self.bins if self.ids is not None else np.empty_like(given.bins)  # allocated once
+        self.bins = _gather(given.bins, ids, room, n_threads)
+        self.labels = gather(given.labels, ids)
+        self.weights = None if given.weights is None else gather(given.weights, ids)
+        self.margins = None if given.margins is None else gather(given.margins, ids)
+        self.predictions = gather(self.predictions, order)
+        self.ids = ids
+
+    def as_given(self, stored: NDArray[_T]) -> NDArray[_T]:
+        """A copy of something per stored row, in the order of the given ones."""
+        given = stored.copy()
+        if self.ids is not None:
+            given[self.ids] = stored
+        return given
+
+    def as_stored(self, given: NDArray[_T]) -> NDArray[_T]:
+        """Something per given row in the order of the stored ones; not copied if they agree."""
+        return given if self.ids is None else given[self.ids]
+
+    def given_ids(self, stored: RowIds) -> RowIds:
+        """Which given rows these stored ones are."""
+        return stored if self.ids is None else self.ids[stored]
+
+    def n_bytes(self) -> int:
+        """Of bins and predictions, and of what grouping copied."""
+        buffers: list[NDArray[Any]] = [self.given.bins, self.predictions]
+        if self.ids is not None:
+            buffers += [self.ids, self.bins, self.labels]
+            buffers += [extra for extra in (self.weights, self.margins) if extra is not None]
+        return sum(int(buffer.nbytes) for buffer in buffers)
+
+
+def _gather(values: NDArray[_T], rows: RowIds, room: NDArray[_T], n_threads: int) -> NDArray[_T]:
+    """``values[rows]``, written to ``room`` by all threads."""
+    width = values.itemsize * math.prod(values.shape[1:])
+    given, gathered = (one.view(np.uint8).reshape(rows.size, width) for one in (values, room))
+    _native.gather_rows(given, rows, gathered, n_threads)
+    return room
