@@ -1,8 +1,9 @@
 """XGBoost: the histogram method, on whichever of two matrices takes less time to bin and train.
 
 A DMatrix copies the floats, and is binned when training begins; a QuantileDMatrix is binned when it
-is made, and needs less memory. With few features the first was faster here (by 8% on W4, 5% on W1
-and W2), with many the second (by 2 to 3% on W3 and W5).
+is made, and needs less memory. With few features the first was faster on one machine with two cores
+(by 9% on W4, 4 runs of each; 8% on W2, 2 runs; 5% on W1, 1 run), with many the second (by 2 to 3%
+on W3 and W5, 1 run of each: within the noise). W6 was not tried.
 """
 
 from typing import Any
