@@ -63,7 +63,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def run_all(runs: Sequence[Run], quick: bool) -> tuple[list[Measurement], int]:
-    """Measure, saying how far it is; how many runs failed."""
+    """Measure, saying how far it is; how many runs failed. Ctrl-C ends it with what there is."""
     start = time.monotonic()
     measurements: list[Measurement] = []
     failed = 0
@@ -78,6 +78,10 @@ def run_all(runs: Sequence[Run], quick: bool) -> tuple[list[Measurement], int]:
             except FailedRunError as error:
                 failed += 1
                 said = f"failed:\n{error}"
+            except KeyboardInterrupt:
+                failed += len(runs) - number + 1
+                print("interrupted: the tables have what was measured until now.")
+                break
             else:
                 measurements.append(measured)
                 said = f"{measured.seconds:.3f} s"

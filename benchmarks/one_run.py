@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 PREDICTIONS = 3
-"""Predictions are timed so often in one process, and their median counts: the first call of some
-libraries sets things up."""
+"""Predictions are timed so often in one process, and their median counts."""
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ def metric_of(workload: Workload, predicted: NDArray[np.floating], y: NDArray[np
     if workload.objective == "logistic":
         predictions = np.stack((1 - predictions, predictions), axis=1)
     chosen = predictions[np.arange(labels.size), labels.astype(np.int64)]
-    # no contender says 0 or 1; float32 may round to them
+    # float32 may round a probability to 0
     return float(-np.mean(np.log(np.maximum(chosen, np.finfo(np.float32).tiny))))
 
 

@@ -38,6 +38,10 @@ class Row:
         best = self.best_peer
         return None if best is None or self.ours is None else self.ours / self.values[best]
 
+    def without(self, contender: str) -> "Row":
+        """The row of the others."""
+        return Row(self.title, {k: value for k, value in self.values.items() if k != contender})
+
 
 def seconds_rows(comparison: Comparison) -> list[Row]:
     """Training of each workload, then prediction, then binning."""

@@ -26,7 +26,7 @@ class Contender(ABC):
     def bin(self, data: Any) -> Any:
         """Quantize the features; what ``train`` takes.
 
-        Libraries that only bin inside of training return ``data``, and say so with ``bins_apart``.
+        Where that happens inside of training, this hands over the data, and ``bins_apart`` says so.
         """
 
     bins_apart = True

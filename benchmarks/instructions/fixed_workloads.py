@@ -28,7 +28,7 @@ SHAPES = {
     "softmax": {"n_rows": 5_000, "n_features": 30, "n_classes": 5, "n_rounds": 1},
     "few rows": {"n_rows": 500, "n_features": 5, "n_classes": 0, "n_rounds": 10},
 }
-"""Rows are few, as callgrind takes fifty times as long; 255 bins all the same."""
+"""Rows are few, as callgrind is slow: all of it takes 20 seconds."""
 
 MARK = "portable_math"
 PREDICT = "predict"

@@ -78,6 +78,32 @@ def test_memory_is_asked_of_the_first_workload_alone() -> None:
         assert [(bar.figure, bar.met) for bar in found] == [(1.25, False)] * n_bars
 
 
+def test_where_symmetric_trees_are_best_ours_are_compared_with_their_like_too() -> None:
+    runs = [
+        measured(name, 1.0, metric=metric)
+        for name, metric in (("torchgbdt", 1.0), ("catboost", 0.8), ("xgboost", 1.25))
+    ]
+    found = [bar for bar in bars(Comparison(FACTS, runs)) if "metric" in bar.title]
+    assert [(bar.figure, bar.met) for bar in found] == [(1.25, False), (0.8, True)]
+    assert ["(CatBoost)" in bar.title for bar in found] == [True, False]
+
+
+def test_the_report_writes_page_plot_and_readme(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, readme = tmp_path / "speed.json", tmp_path / "README.md"
+    COMPARISON.save(file)
+    readme.write_text(f"{report.BEGIN}{report.END}", "utf-8")
+    monkeypatch.setattr("sys.argv", ["report.py", str(file), "--readme", str(readme)])
+    report.main()
+    assert speed_table(COMPARISON) in readme.read_text("utf-8")
+    assert file.with_suffix(".md").read_text("utf-8") == page(COMPARISON)
+    assert file.with_suffix(".svg").stat().st_size < 100_000
+    Comparison({**FACTS, "quick": True}, COMPARISON.measurements).save(file)
+    with pytest.raises(SystemExit, match="quick sizes"):
+        report.main()
+
+
 def test_two_models_of_one_workload_are_told() -> None:
     other = measured("torchgbdt", 1.0, digest="e", threads=1)
     bar = list(bars(Comparison(FACTS, [*COMPARISON.measurements, other])))[-1]
