@@ -28,6 +28,8 @@ def test_each_call_comes_in_its_state(under_test: BackendUnderTest) -> None:
     watch(backend, note)
     session.run(training_data(scenario("plain")))
     outside = {
+        "distinct_values": S.VALIDATED,
+        "sort_columns": S.VALIDATED,
         "bin_features": S.VALIDATED,
         "prepare": S.QUANTIZED,
         "diagnostics": S.ITERATING,
