@@ -154,7 +154,7 @@ def route_rows(
     n_threads: int,
 ) -> None: ...
 def update_predictions(
-    bins: BinArray,
+    columns: BinArray,
     n_value_bins: Int32Array,
     feature: Int32Array,
     split_bin: Int32Array,

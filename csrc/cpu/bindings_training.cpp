@@ -153,7 +153,7 @@ void bind_route_rows(Bytes columns, In<std::int32_t, 1> n_value_bins, nb::object
                routed.data(), left_rows.data(), n_threads);
 }
 
-void bind_update_predictions(Bytes bins, In<std::int32_t, 1> n_value_bins,
+void bind_update_predictions(Bytes columns, In<std::int32_t, 1> n_value_bins,
                              In<std::int32_t, 1> feature, In<std::int32_t, 1> split_bin,
                              In<std::int32_t, 1> left, In<std::uint8_t, 1> flags,
                              In<float, 2> value, int output, Out<float, 2> predictions,
@@ -165,13 +165,14 @@ void bind_update_predictions(Bytes bins, In<std::int32_t, 1> n_value_bins,
     require(length(split_bin) == tree.n_nodes && length(left) == tree.n_nodes &&
                 length(flags) == tree.n_nodes && length(value) == tree.n_nodes,
             "the arrays of a tree differ in length");
-    require(length(n_value_bins) == length(bins, 1), "n_value_bins must be (n_features,)");
-    require(length(predictions) == length(bins), "predictions must be (n_rows, n_outputs)");
+    require(length(n_value_bins) == length(columns), "n_value_bins must be (n_features,)");
+    require(length(predictions) == length(columns, 1), "predictions must be (n_rows, n_outputs)");
     require(tree.n_outputs == 1 ? output >= 0 && output < n_columns : tree.n_outputs == n_columns,
             "the tree's outputs do not fit the predictions");
     const ReleasedGil released;
-    update_predictions(bin_matrix(bins), n_value_bins.data(), tree, output, n_columns,
-                       predictions.data(), n_threads);
+    const BinColumns binned{columns.data(), length(columns, 1), length(columns)};
+    update_predictions(binned, n_value_bins.data(), tree, output, n_columns, predictions.data(),
+                       n_threads);
 }
 
 }  // namespace
@@ -200,9 +201,10 @@ void bind_training(nb::module_& module) {
     module.def("route_rows", &bind_route_rows, array("columns"), array("n_value_bins"), "nodes"_a,
                "splits"_a, array("row_order"), array("sides"), array("routed"), array("left_rows"),
                "n_threads"_a, "Partition the rows of each node; write how many went left.");
-    module.def("update_predictions", &bind_update_predictions, array("bins"), array("n_value_bins"),
-               array("feature"), array("split_bin"), array("left"), array("flags"), array("value"),
-               "output"_a, array("predictions"), "n_threads"_a, "Add a tree to predictions.");
+    module.def("update_predictions", &bind_update_predictions, array("columns"),
+               array("n_value_bins"), array("feature"), array("split_bin"), array("left"),
+               array("flags"), array("value"), "output"_a, array("predictions"), "n_threads"_a,
+               "Add a tree to predictions.");
 }
 
 }  // namespace torchgbdt

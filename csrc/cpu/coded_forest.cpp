@@ -1,33 +1,11 @@
 #include "cpu/coded_forest.h"
 
+#include "cpu/check_tree.h"
+#include "cpu/forest_cuts.h"
+
+#include <algorithm>
+
 namespace torchgbdt {
-namespace {
-
-// Splits above the walks of large trees: so many that both halves take about as long.
-constexpr std::int64_t kUpperSplits = 63;
-
-// Splits between the root and a node.
-int level_of(const TreeView& tree, std::int64_t node) {
-    int level = 0;
-    std::int64_t level_end = 1, next_child = 1;
-    for (std::int64_t before = 0; before <= node; ++before) {
-        if (before == level_end) {
-            level_end = next_child;
-            ++level;
-        }
-        next_child += tree.is_leaf(before) ? 0 : 2;
-    }
-    return level;
-}
-
-// The first leaf of a program that is a split of the tree; there is one.
-std::int32_t first_unfinished(const TreeView& tree, const TreeProgram& program) {
-    const std::vector<std::int32_t>& leaves = program.leaf_nodes();
-    return *std::find_if(leaves.begin(), leaves.end(),
-                         [&](std::int32_t node) { return !tree.is_leaf(node); });
-}
-
-}  // namespace
 
 std::optional<CodedForest> CodedForest::make(const ForestView& forest, const MatrixView& matrix) {
     for (std::int64_t tree = 0; tree < forest.n_trees; ++tree) {
@@ -46,30 +24,24 @@ std::optional<CodedForest> CodedForest::make(const ForestView& forest, const Mat
     }
     for (std::int64_t index = 0; index < forest.n_trees; ++index) {
         const TreeView tree = forest.tree(index);
-        const std::int32_t* columns = cuts->columns.data() + forest.offsets[index];
-        const std::uint8_t* ranks = cuts->ranks.data() + forest.offsets[index];
-        const std::int64_t n_splits = tree.n_nodes / 2;
-        const bool is_whole = n_splits <= kMaxProgramSplits;
-        coded.trees_.push_back(
-            {TreeProgram(tree, is_whole ? n_splits : kUpperSplits, columns, ranks), {}});
-        if (!is_whole) {
-            coded.trees_.back().lower = pack_for_codes(tree, matrix.n_features, columns, ranks);
-            // No walk begins above the first split that the program left out.
-            coded.trees_.back().lower.depth -=
-                level_of(tree, first_unfinished(tree, coded.trees_.back().upper));
+        const std::int64_t first = forest.offsets[index];
+        std::vector<CodeTest> tests;
+        for (std::int64_t node = 0; node < tree.n_nodes; ++node) {
+            const auto place = static_cast<std::size_t>(first + node);
+            tests.emplace_back(cuts->columns[place], cuts->ranks[place], kMissingCode,
+                               tree.missing_left(node));
         }
-        coded.n_slots_ = std::max(coded.n_slots_, coded.trees_.back().upper.n_slots());
+        coded.trees_.emplace_back(tree, matrix.n_features, tests);
+        coded.n_slots_ = std::max(coded.n_slots_, coded.trees_.back().n_slots());
     }
     return coded;
 }
 
-void CodedForest::load(std::int64_t begin, std::int64_t count, Scratch& scratch) const {
-    scratch.codes.resize(static_cast<std::size_t>(n_columns() * kBlockRows));
-    scratch.slots.resize(static_cast<std::size_t>(n_slots_ * kBlockRows));
-    scratch.nodes.resize(static_cast<std::size_t>(kBlockRows));
+void CodedForest::load(std::int64_t begin, std::int64_t count, CodedRows& rows) const {
+    rows.resize(n_columns(), n_slots_);
     for (std::int64_t column = 0; column < n_columns(); ++column) {
-        features_[static_cast<std::size_t>(column)].find(
-            nullptr, begin, count, scratch.codes.data() + column * kBlockRows);
+        features_[static_cast<std::size_t>(column)].find(nullptr, begin, count,
+                                                         rows.codes.data() + column * kCodedRows);
     }
 }
 

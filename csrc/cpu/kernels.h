@@ -137,7 +137,7 @@ void route_rows(const std::uint8_t* columns, std::int64_t n_rows, const std::int
 
 // predictions: (n_rows, n_columns). A tree with one value per leaf adds to column `output`, another
 // to all columns.
-void update_predictions(const BinMatrix& bins, const std::int32_t* n_value_bins,
+void update_predictions(const BinColumns& columns, const std::int32_t* n_value_bins,
                         const TreeView& tree, std::int64_t output, std::int64_t n_columns,
                         float* predictions, int n_threads);
 

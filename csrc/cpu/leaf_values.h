@@ -33,6 +33,15 @@ inline void add_leaf_values(const TreeView& tree, const std::int32_t* leaves, st
     }
 }
 
+// The same for a column of sums that lie so far apart and a table of one value per leaf.
+template <typename Leaf>
+inline void add_to_strided(const float* values, const Leaf* leaves, std::int64_t n_rows,
+                           std::int64_t stride, float* sums) {
+    for (std::int64_t i = 0; i < n_rows; ++i) {
+        sums[i * stride] = add_leaf_value(sums[i * stride], values[leaves[i]]);
+    }
+}
+
 // The same for a contiguous column of sums and a table of one value per leaf; n_rows <= kRows.
 // Values are looked up before they are added, so that the additions vectorize.
 template <std::int64_t kRows, typename Leaf>

@@ -18,7 +18,7 @@
 namespace torchgbdt {
 namespace {
 
-constexpr std::int64_t kBlockRows = CodedForest::kBlockRows;
+constexpr std::int64_t kBlockRows = kCodedRows;
 constexpr std::int64_t kBlockBytes = 256 << 10;  // a block as float64 stays in L2 for all trees
 
 // Sorting a forest's thresholds costs about as much per node as a step down a tree of raw values
@@ -60,51 +60,20 @@ void walk_values(const ForestView& forest, const MatrixView& matrix, int n_threa
     });
 }
 
-// The values of a coded forest's leaves by their number, whatever they are numbered by: those of
-// one output of a tree lie side by side.
-class LeafTables {
-  public:
-    LeafTables(const ForestView& forest, const CodedForest& coded)
-        : n_outputs_(forest.nodes.n_outputs) {
-        for (std::int64_t index = 0; index < forest.n_trees; ++index) {
-            const TreeView tree = forest.tree(index);
-            const std::int32_t* nodes = coded.leaf_nodes(index);
-            const std::int64_t n_leaves = nodes == nullptr ? tree.n_nodes : tree.n_nodes / 2 + 1;
-            tables_.push_back({static_cast<std::int64_t>(values_.size()), n_leaves});
-            for (std::int64_t output = 0; output < n_outputs_; ++output) {
-                for (std::int64_t leaf = 0; leaf < n_leaves; ++leaf) {
-                    const std::int64_t node = nodes == nullptr ? leaf : nodes[leaf];
-                    values_.push_back(tree.value[node * n_outputs_ + output]);
-                }
-            }
-        }
-    }
-
-    const float* of(std::int64_t tree, std::int64_t output) const {
-        const Table& table = tables_[static_cast<std::size_t>(tree)];
-        return values_.data() + table.first + output * table.n_leaves;
-    }
-
-  private:
-    struct Table {
-        std::int64_t first;
-        std::int64_t n_leaves;
-    };
-
-    std::int64_t n_outputs_;
-    std::vector<Table> tables_;
-    std::vector<float> values_;
-};
-
 // A block's sums lie column by column meanwhile, so that additions vectorize.
 void predict_coded(const ForestView& forest, const CodedForest& coded, std::int64_t n_rows,
                    std::int64_t n_columns, float* sums, int n_threads) {
     struct Worker {
-        CodedForest::Scratch scratch;
+        CodedRows rows;
         std::vector<float> sums;
     };
-    const LeafTables tables(forest, coded);
     const std::int64_t n_outputs = forest.nodes.n_outputs;
+    std::vector<std::vector<float>> values;  // of each tree and output, by leaf
+    for (std::int64_t tree = 0; tree < forest.n_trees; ++tree) {
+        for (std::int64_t output = 0; output < n_outputs; ++output) {
+            values.push_back(coded.tree(tree).leaf_values(forest.tree(tree), output));
+        }
+    }
     const Blocks blocks{n_rows, kBlockRows};
     std::vector<Worker> workers(worker_count(blocks.count(), n_threads));
     parallel_for(blocks.count(), n_threads, [&](std::int64_t block, int index) {
@@ -119,13 +88,16 @@ void predict_coded(const ForestView& forest, const CodedForest& coded, std::int6
                 column(c)[i] = of_block[i * n_columns + c];
             }
         }
-        coded.visit_leaves(
-            begin, count, worker.scratch, [&](std::int64_t tree, const auto* leaves) {
+        coded.load(begin, count, worker.rows);
+        for (std::int64_t tree = 0; tree < forest.n_trees; ++tree) {
+            coded.tree(tree).visit_leaves(count, worker.rows, [&](const auto* leaves) {
                 for (std::int64_t output = 0; output < n_outputs; ++output) {
                     const std::int64_t c = n_outputs == 1 ? tree % n_columns : output;
-                    add_to_column<kBlockRows>(tables.of(tree, output), leaves, count, column(c));
+                    const auto table = static_cast<std::size_t>(tree * n_outputs + output);
+                    add_to_column<kBlockRows>(values[table].data(), leaves, count, column(c));
                 }
             });
+        }
         for (std::int64_t c = 0; c < n_columns; ++c) {
             for (std::int64_t i = 0; i < count; ++i) {
                 of_block[i * n_columns + c] = column(c)[i];
@@ -137,19 +109,21 @@ void predict_coded(const ForestView& forest, const CodedForest& coded, std::int6
 void leaves_of_coded(const CodedForest& coded, std::int64_t n_rows, std::int64_t n_trees,
                      std::int32_t* leaves, int n_threads) {
     const Blocks blocks{n_rows, kBlockRows};
-    std::vector<CodedForest::Scratch> scratch(worker_count(blocks.count(), n_threads));
+    std::vector<CodedRows> workers(worker_count(blocks.count(), n_threads));
     parallel_for(blocks.count(), n_threads, [&](std::int64_t block, int worker) {
+        CodedRows& rows = workers[static_cast<std::size_t>(worker)];
         const std::int64_t begin = blocks.begin(block);
         const std::int64_t count = blocks.end(block) - begin;
-        coded.visit_leaves(begin, count, scratch[static_cast<std::size_t>(worker)],
-                           [&](std::int64_t tree, const auto* of_block) {
-                               const std::int32_t* nodes = coded.leaf_nodes(tree);
-                               for (std::int64_t i = 0; i < count; ++i) {
-                                   const std::int32_t leaf = of_block[i];
-                                   leaves[(begin + i) * n_trees + tree] =
-                                       nodes == nullptr ? leaf : nodes[leaf];
-                               }
-                           });
+        coded.load(begin, count, rows);
+        for (std::int64_t tree = 0; tree < n_trees; ++tree) {
+            const std::int32_t* nodes = coded.tree(tree).leaf_nodes();
+            coded.tree(tree).visit_leaves(count, rows, [&](const auto* of_block) {
+                for (std::int64_t i = 0; i < count; ++i) {
+                    const std::int32_t leaf = of_block[i];
+                    leaves[(begin + i) * n_trees + tree] = nodes == nullptr ? leaf : nodes[leaf];
+                }
+            });
+        }
     });
 }
 

@@ -2,7 +2,6 @@
 // overlap and no branch depends on the data. Leaves step to themselves.
 #pragma once
 
-#include "cpu/bin_test.h"
 #include "cpu/check_tree.h"
 #include "cpu/code_test.h"
 #include "cpu/views.h"
@@ -14,21 +13,10 @@
 
 namespace torchgbdt {
 
-// A node that compares bins.
-struct BinStep {
-    std::int32_t left;
-    std::int32_t feature;
-    BinTest test;
-
-    std::int32_t next(const std::uint8_t* row) const {
-        return left + (test.goes_right(row[feature]) ? 1 : 0);
-    }
-};
-
 constexpr std::int64_t kMaxStepColumns = 1 << 16;
 
-// A node that compares codes as in cpu/forest_cuts.h, which lie in columns of 256; 8 bytes, read
-// at once: left, column, shift, bound.
+// A node that compares codes, which lie in columns of 256; 8 bytes, read at once: left, column,
+// shift, bound.
 class CodeStep {
   public:
     CodeStep(std::int32_t left, const CodeTest& test)
@@ -81,27 +69,13 @@ PackedTree<Step> pack_tree(const TreeView& tree, std::int64_t n_features, const 
     return packed;
 }
 
-inline PackedTree<BinStep> pack_for_bins(const TreeView& tree, std::int64_t n_features,
-                                         const std::int32_t* n_value_bins) {
-    return pack_tree<BinStep>(
-        tree, n_features,
-        [](std::int32_t node) { return BinStep{node, 0, BinTest::always_left()}; },
-        [&](std::int32_t node) {
-            const std::int32_t feature = tree.feature[node];
-            const BinTest test(tree.split_bin[node], n_value_bins[feature],
-                               tree.missing_left(node));
-            return BinStep{tree.left[node], feature, test};
-        });
-}
-
-// columns, ranks: of the tree's nodes; at most kMaxStepColumns columns.
+// tests: of the tree's nodes, on at most kMaxStepColumns columns.
 inline PackedTree<CodeStep> pack_for_codes(const TreeView& tree, std::int64_t n_features,
-                                           const std::int32_t* columns, const std::uint8_t* ranks) {
+                                           const std::vector<CodeTest>& tests) {
     return pack_tree<CodeStep>(
         tree, n_features, [](std::int32_t node) { return CodeStep(node, CodeTest::always_left()); },
         [&](std::int32_t node) {
-            const CodeTest test(columns[node], ranks[node], tree.missing_left(node));
-            return CodeStep(tree.left[node], test);
+            return CodeStep(tree.left[node], tests[static_cast<std::size_t>(node)]);
         });
 }
 

@@ -81,9 +81,9 @@ void run_steps(const Step* steps, std::int64_t n_steps, const std::uint8_t* code
 // Emits the steps of a tree, children first, and gives out slots.
 class TreeProgram::Compiler {
   public:
-    Compiler(const TreeView& tree, std::int64_t n_splits, const std::int32_t* columns,
-             const std::uint8_t* ranks, TreeProgram& program)
-        : tree_(tree), columns_(columns), ranks_(ranks), program_(program) {
+    Compiler(const TreeView& tree, std::int64_t n_splits, const std::vector<CodeTest>& tests,
+             TreeProgram& program)
+        : tree_(tree), tests_(tests), program_(program) {
         std::int64_t splits_left = n_splits;
         for (std::int32_t node = 0; node <= 2 * n_splits; ++node) {
             const bool is_split = !tree.is_leaf(node) && splits_left-- > 0;
@@ -147,8 +147,8 @@ class TreeProgram::Compiler {
         return step.children == Children::slots || step.children == Children::leaf_and_slot;
     }
 
-    CodeTest test_of(std::int32_t node) const {
-        return {columns_[node], ranks_[node], tree_.missing_left(node)};
+    const CodeTest& test_of(std::int32_t node) const {
+        return tests_[static_cast<std::size_t>(node)];
     }
 
     // A leaf, or a split of two leaves.
@@ -177,17 +177,16 @@ class TreeProgram::Compiler {
     }
 
     const TreeView& tree_;
-    const std::int32_t* columns_;
-    const std::uint8_t* ranks_;
+    const std::vector<CodeTest>& tests_;
     TreeProgram& program_;
     std::vector<bool> is_leaf_;
     std::vector<std::uint8_t> leaf_of_node_;  // of leaves
     std::vector<std::uint8_t> free_slots_;
 };
 
-TreeProgram::TreeProgram(const TreeView& tree, std::int64_t n_splits, const std::int32_t* columns,
-                         const std::uint8_t* ranks) {
-    Compiler compiler(tree, n_splits, columns, ranks, *this);
+TreeProgram::TreeProgram(const TreeView& tree, std::int64_t n_splits,
+                         const std::vector<CodeTest>& tests) {
+    Compiler compiler(tree, n_splits, tests, *this);
     if (n_splits > 0) {
         n_slots_ = 0;
         compiler.emit(0);

@@ -26,10 +26,8 @@ constexpr std::int64_t kProgramRows = 256;  // of a block; columns and slots are
 class TreeProgram {
   public:
     // Of the first n_splits splits, breadth-first, at most kMaxProgramSplits; those below them are
-    // leaves of the program. columns, ranks: of the tree's nodes, see ForestCuts. The tree must
-    // have been checked.
-    TreeProgram(const TreeView& tree, std::int64_t n_splits, const std::int32_t* columns,
-                const std::uint8_t* ranks);
+    // leaves of the program. tests: of the tree's nodes. The tree must have been checked.
+    TreeProgram(const TreeView& tree, std::int64_t n_splits, const std::vector<CodeTest>& tests);
 
     // The node of each leaf, in node order. Programs name a leaf by its place here.
     const std::vector<std::int32_t>& leaf_nodes() const { return leaf_nodes_; }

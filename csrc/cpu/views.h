@@ -16,6 +16,13 @@ struct BinMatrix {
     std::int64_t n_features;
 };
 
+// The same codes column-major: codes[feature * n_rows + row].
+struct BinColumns {
+    const std::uint8_t* codes;
+    std::int64_t n_rows;
+    std::int64_t n_features;
+};
+
 // Bins of each feature. Feature f has value bins 0..n_value_bins[f]-1 and the missing code
 // n_value_bins[f]; in a histogram its cells are bin_offsets[f]..bin_offsets[f + 1]-1.
 struct FeatureBins {

@@ -188,7 +188,7 @@ GOOD: dict[str, dict[str, Any]] = {
         "n_threads": 2,
     },
     "update_predictions": {
-        "bins": np.zeros((N_ROWS, N_FEATURES), np.uint8),
+        "columns": np.zeros((N_FEATURES, N_ROWS), np.uint8),
         "n_value_bins": LAYOUT["n_value_bins"],
         "feature": FOREST["feature"],
         "split_bin": np.array([1, -1, -1], np.int32),

@@ -280,7 +280,7 @@ class NativeBackend(ComputeBackend):
         run = self.run
         left_rows = np.zeros(nodes.size, np.int64)
         _native.route_rows(
-            run.columns,
+            run.rows[0].columns,
             run.settings.thresholds.n_value_bins,
             _nodes(nodes),
             _records(splits, SPLIT_DTYPE),
@@ -299,7 +299,7 @@ class NativeBackend(ComputeBackend):
         run.predictions_changed()
         for data in run.rows:
             _native.update_predictions(
-                data.bins,
+                data.columns,
                 run.settings.thresholds.n_value_bins,
                 tree.feature,
                 tree.split_bin,

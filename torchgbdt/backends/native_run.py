@@ -5,7 +5,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from torchgbdt import _native
 from torchgbdt.backends.stored_rows import ROW_ID_DTYPE, Grouping, StoredRows
 from torchgbdt.core.arrays import (
     BIN_DTYPE,
@@ -44,7 +43,7 @@ class NativeRun:
 
     Attributes
     ----------
-    columns : uint8, (n_features, n_rows), the training bins again, for routing.
+    rows : the data sets as they are stored; the training rows first.
     hessians : float32, (n_rows, tree_outputs); None where all are 1.
     fixed_point : int32, (n_rows, n_words), what a row adds to a histogram cell.
     histograms : int64, (n_slots, total_bins, 1 + n_words).
@@ -63,17 +62,19 @@ class NativeRun:
         self, datasets: list[RunRows], settings: RunSettings, grouping: Grouping, n_threads: int
     ) -> None:
         self.settings = settings
-        self._n_threads = n_threads
         if settings.constant_hessian and datasets[0].weights is not None:
             raise BackendError("weighted rows do not have a constant Hessian.")
         n_columns = settings.objective.n_outputs
-        self.rows = [StoredRows(_checked_rows(data, settings), n_columns) for data in datasets]
+        n_value_bins = settings.thresholds.n_value_bins
+        self.rows = [
+            StoredRows(_checked_rows(data, settings), n_columns, n_value_bins, n_threads)
+            for data in datasets
+        ]
         thresholds, outputs = settings.thresholds, settings.tree_outputs
         bins = self.rows[0].bins
         n_rows = bins.shape[0]
         n_words = outputs if settings.constant_hessian else 2 * outputs
         self.feature_bins = (thresholds.n_value_bins, thresholds.bin_offsets)
-        self.columns: BinArray = np.empty(bins.shape[::-1], BIN_DTYPE)
         self.gradients: Float32Array = np.zeros((n_rows, outputs), GRADIENT_DTYPE)
         self.hessians = None if settings.constant_hessian else np.zeros_like(self.gradients)
         self.fixed_point: Int32Array = np.zeros((n_rows, n_words), FIXED_DTYPE)
@@ -95,13 +96,6 @@ class NativeRun:
         self._extremes: GradientExtremes | None = None
         self._grouping = grouping if grouping.is_worth(bins) else None
         self._trees_until_grouping = 1
-        self.transpose_bins()
-
-    def transpose_bins(self) -> None:
-        """Fill ``columns`` with the training bins as they are stored."""
-        _native.transpose_bins(
-            self.rows[0].bins, self.settings.thresholds.n_value_bins, self.columns, self._n_threads
-        )
 
     def group_rows(self) -> None:
         """Before a round: group the training rows by the leaves of the last tree, if it is time.
@@ -110,8 +104,7 @@ class NativeRun:
         """
         if self._grouping is None or self._trees_until_grouping > 0:
             return
-        self.rows[0].group(self.row_order, self._n_threads)
-        self.transpose_bins()
+        self.rows[0].group(self.row_order)
         self.terms_are_current = False
         self._trees_until_grouping = self._grouping.trees
 
@@ -160,7 +153,7 @@ class NativeRun:
             "raised_hessians": self.raised_hessians,
             "peak_memory_bytes": self.n_bytes(),
             "bytes": {
-                "bins": sum(rows.given.bins.nbytes for rows in self.rows) + self.columns.nbytes,
+                "bins": sum(rows.given.bins.nbytes + rows.columns.nbytes for rows in self.rows),
                 "histograms": self.histograms.nbytes,
                 "fixed_point": self.fixed_point.nbytes,
             },

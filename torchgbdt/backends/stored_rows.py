@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchgbdt import _native
-from torchgbdt.core.arrays import GRADIENT_DTYPE, BinArray, Float32Array
+from torchgbdt.core.arrays import BIN_DTYPE, GRADIENT_DTYPE, BinArray, Float32Array, Int32Array
 from torchgbdt.core.backend import RunRows
 
 ROW_ID_DTYPE = np.uint32
@@ -55,11 +55,16 @@ class StoredRows:
     given : the rows as ``prepare`` got them.
     ids : uint32, (n_rows,), which given row each stored one is; None where they are as given.
     bins, labels, weights, margins : as in RunRows, of the stored rows.
+    columns : uint8, (n_features, n_rows), the bins again, for routing and for finding leaves.
     predictions : float32, (n_rows, n_outputs), of the stored rows.
     """
 
-    def __init__(self, given: RunRows, n_outputs: int) -> None:
+    def __init__(
+        self, given: RunRows, n_outputs: int, n_value_bins: Int32Array, n_threads: int
+    ) -> None:
         self.given = given
+        self._n_value_bins = n_value_bins
+        self._n_threads = n_threads
         self.ids: RowIds | None = None
         self.bins = given.bins
         self.labels = given.labels
@@ -70,17 +75,24 @@ class StoredRows:
             if given.start is None
             else np.array(given.start, GRADIENT_DTYPE, order="C")
         )
+        self.columns: BinArray = np.empty(given.bins.shape[::-1], BIN_DTYPE)
+        self._transpose_bins()
 
-    def group(self, order: RowIds, n_threads: int) -> None:
+    def _transpose_bins(self) -> None:
+        """Fill the columns; ValueError if a code is beyond its feature's missing code."""
+        _native.transpose_bins(self.bins, self._n_value_bins, self.columns, self._n_threads)
+
+    def group(self, order: RowIds) -> None:
         """Store the rows in this order of the present ones; uint32, (n_rows,). IN."""
 
         def gather(values: NDArray[_T], rows: RowIds) -> NDArray[_T]:
-            return _gather(values, rows, np.empty_like(values), n_threads)
+            return _gather(values, rows, np.empty_like(values), self._n_threads)
 
         given = self.given
         ids = order.copy() if self.ids is None else gather(self.ids, order)
         room = self.bins if self.ids is not None else np.empty_like(given.bins)  # allocated once
-        self.bins = _gather(given.bins, ids, room, n_threads)
+        self.bins = _gather(given.bins, ids, room, self._n_threads)
+        self._transpose_bins()
         self.labels = gather(given.labels, ids)
         self.weights = None if given.weights is None else gather(given.weights, ids)
         self.margins = None if given.margins is None else gather(given.margins, ids)
@@ -103,8 +115,8 @@ class StoredRows:
         return stored if self.ids is None else self.ids[stored]
 
     def n_bytes(self) -> int:
-        """Of bins and predictions, and of what grouping copied."""
-        buffers: list[NDArray[Any]] = [self.given.bins, self.predictions]
+        """Of bins, columns and predictions, and of what grouping copied."""
+        buffers: list[NDArray[Any]] = [self.given.bins, self.columns, self.predictions]
         if self.ids is not None:
             buffers += [self.ids, self.bins, self.labels]
             buffers += [extra for extra in (self.weights, self.margins) if extra is not None]
