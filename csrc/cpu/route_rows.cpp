@@ -75,7 +75,9 @@ std::int64_t find_sides(const std::uint8_t* codes, std::int64_t n_rows, BinTest 
 // The sides of a block's rows, all codes first: they come from all over a column.
 std::int64_t ask_rows(const std::uint8_t* column, BinTest test, const RowId* rows,
                       std::int64_t n_rows, std::uint8_t* sides) {
+    constexpr std::int64_t kAhead = 64;
     for (std::int64_t i = 0; i < n_rows; ++i) {
+        __builtin_prefetch(column + rows[std::min(i + kAhead, n_rows - 1)]);
         sides[i] = column[rows[i]];
     }
     return find_sides(sides, n_rows, test, sides);

@@ -11,6 +11,9 @@
 namespace torchgbdt {
 namespace {
 
+// There are more columns than a processor foresees the reading of: the next block is asked for.
+constexpr std::int64_t kLineBytes = 64;
+
 // The features that a tree splits on are its columns; tests: of its nodes.
 struct SplitFeatures {
     std::vector<std::int64_t> features;
@@ -84,8 +87,11 @@ void update_predictions(const BinColumns& columns, const std::int32_t* n_value_b
             const std::int64_t count = std::min(kCodedRows, tasks.end(task) - begin);
             for (std::int64_t column = 0; column < n_split_features; ++column) {
                 const std::int64_t feature = splits.features[static_cast<std::size_t>(column)];
-                std::copy_n(columns.codes + feature * columns.n_rows + begin, count,
-                            rows.codes.data() + column * kCodedRows);
+                const std::uint8_t* codes = columns.codes + feature * columns.n_rows + begin;
+                std::copy_n(codes, count, rows.codes.data() + column * kCodedRows);
+                for (std::int64_t line = 0; line < kCodedRows; line += kLineBytes) {
+                    __builtin_prefetch(codes + kCodedRows + line);
+                }
             }
             coded.visit_leaves(count, rows, [&](const auto* leaves) {
                 if (n_columns == 1) {
