@@ -84,20 +84,29 @@ class StoredRows:
 
     def group(self, order: RowIds) -> None:
         """Store the rows in this order of the present ones; uint32, (n_rows,). IN."""
-
-        def gather(values: NDArray[_T], rows: RowIds) -> NDArray[_T]:
-            return _gather(values, rows, np.empty_like(values), self._n_threads)
-
         given = self.given
-        ids = order.copy() if self.ids is None else gather(self.ids, order)
-        room = self.bins if self.ids is not None else np.empty_like(given.bins)  # allocated once
-        self.bins = _gather(given.bins, ids, room, self._n_threads)
+        ids = order.copy() if self.ids is None else self._gather(self.ids, order)
+        # Bins and columns are of one size: each is written where the other was.
+        is_ours = self.bins is not given.bins or not given.bins_are_shared
+        room = self.bins if is_ours else np.empty_like(self.bins)
+        self.bins = self._gather(self.bins, order, self.columns.reshape(self.bins.shape))
+        self.columns = room.reshape(self.columns.shape)
         self._transpose_bins()
-        self.labels = gather(given.labels, ids)
-        self.weights = None if given.weights is None else gather(given.weights, ids)
-        self.margins = None if given.margins is None else gather(given.margins, ids)
-        self.predictions = gather(self.predictions, order)
+        self.labels = self._gather(given.labels, ids)
+        self.weights = None if given.weights is None else self._gather(given.weights, ids)
+        self.margins = None if given.margins is None else self._gather(given.margins, ids)
+        self.predictions = self._gather(self.predictions, order)
         self.ids = ids
+
+    def _gather(
+        self, values: NDArray[_T], rows: RowIds, room: NDArray[_T] | None = None
+    ) -> NDArray[_T]:
+        """``values[rows]``, written to ``room`` by all threads."""
+        result = np.empty_like(values) if room is None else room
+        width = values.itemsize * math.prod(values.shape[1:])
+        given, gathered = (one.view(np.uint8).reshape(rows.size, width) for one in (values, result))
+        _native.gather_rows(given, rows, gathered, self._n_threads)
+        return result
 
     def as_given(self, stored: NDArray[_T]) -> NDArray[_T]:
         """A copy of something per stored row, in the order of the given ones."""
@@ -116,16 +125,10 @@ class StoredRows:
 
     def n_bytes(self) -> int:
         """Of bins, columns and predictions, and of what grouping copied."""
-        buffers: list[NDArray[Any]] = [self.given.bins, self.columns, self.predictions]
+        buffers: list[NDArray[Any]] = [self.bins, self.columns, self.predictions]
+        if self.bins is not self.given.bins and self.given.bins_are_shared:
+            buffers.append(self.given.bins)
         if self.ids is not None:
-            buffers += [self.ids, self.bins, self.labels]
+            buffers += [self.ids, self.labels]
             buffers += [extra for extra in (self.weights, self.margins) if extra is not None]
         return sum(int(buffer.nbytes) for buffer in buffers)
-
-
-def _gather(values: NDArray[_T], rows: RowIds, room: NDArray[_T], n_threads: int) -> NDArray[_T]:
-    """``values[rows]``, written to ``room`` by all threads."""
-    width = values.itemsize * math.prod(values.shape[1:])
-    given, gathered = (one.view(np.uint8).reshape(rows.size, width) for one in (values, room))
-    _native.gather_rows(given, rows, gathered, n_threads)
-    return room

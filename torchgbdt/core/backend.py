@@ -90,6 +90,7 @@ class RunRows:
     margins : float32, (n_rows, n_outputs), or None; None where labels are centred, which has them.
     total_rows : rows over all ranks.
     start : float32, (n_rows, n_outputs), prediction sums to start from; None for +0.
+    bins_are_shared : whether others read the bins too; if not, a backend may change them.
     """
 
     bins: BinArray
@@ -98,6 +99,7 @@ class RunRows:
     margins: Float32Array | None
     total_rows: int
     start: Float32Array | None = None
+    bins_are_shared: bool = True
 
     @property
     def n_rows(self) -> int:
@@ -268,7 +270,10 @@ class ComputeBackend(ABC):
 
     @abstractmethod
     def run_rows(self, dataset: int) -> RunRows:
-        """The rows that ``prepare`` was given: 0 is training, then valids."""
+        """The rows that ``prepare`` was given: 0 is training, then valids.
+
+        Bins that are not shared may have been changed.
+        """
 
     @abstractmethod
     def route_rows(self, nodes: RecordArray, splits: RecordArray) -> Int64Array:

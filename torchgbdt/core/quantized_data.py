@@ -27,12 +27,14 @@ class QuantizedData:
     datasets : their labels are real targets, float32 or float64, or int32 class codes.
     margins : of each set's kept rows, float32 (n_rows, n_outputs), or None.
     starts : prediction sums of each set's kept rows, for continued training; or None.
+    are_own : whether each set was binned for this run, and is nobody else's.
     classes : class labels in code order; None for real targets.
     """
 
     datasets: tuple[Dataset, ...]
     margins: list[Float32Array | None]
     starts: list[Float32Array | None]
+    are_own: list[bool]
     objective: Objective
     classes: AnyArray | None
 
@@ -81,6 +83,7 @@ class QuantizedData:
                     None if self.objective.centers_labels else margins,
                     int(total_rows[0]),
                     self.starts[index],
+                    bins_are_shared=not self.are_own[index],
                 )
             )
         return result

@@ -220,7 +220,8 @@ class CheckedData:
             self._start(given, data, backend, index)
             for index, (given, data) in enumerate(zip(self.sets, datasets, strict=True))
         ]
-        return QuantizedData(datasets, margins, starts, self.objective, self.classes)
+        are_own = [isinstance(given, RawData) for given in self.sets]
+        return QuantizedData(datasets, margins, starts, are_own, self.objective, self.classes)
 
     def _start(
         self, given: RawData | Dataset, data: Dataset, backend: ComputeBackend, index: int
