@@ -141,6 +141,7 @@ void bind_route_rows(Bytes columns, In<std::int32_t, 1> n_value_bins, nb::object
     const Records<SplitRecord> found(splits);
     check_thread_count(n_threads);
     require(length(n_value_bins) == length(columns), "n_value_bins must be (n_features,)");
+    check_value_bins(n_value_bins.data(), length(n_value_bins));
     require(found.size() == records.size() && length(left_rows) == records.size(),
             "nodes, splits and left_rows differ in length");
     require(length(sides) == length(row_order) && length(routed) == length(row_order),
@@ -166,6 +167,7 @@ void bind_update_predictions(Bytes columns, In<std::int32_t, 1> n_value_bins,
                 length(flags) == tree.n_nodes && length(value) == tree.n_nodes,
             "the arrays of a tree differ in length");
     require(length(n_value_bins) == length(columns), "n_value_bins must be (n_features,)");
+    check_value_bins(n_value_bins.data(), length(n_value_bins));
     require(length(predictions) == length(columns, 1), "predictions must be (n_rows, n_outputs)");
     require(tree.n_outputs == 1 ? output >= 0 && output < n_columns : tree.n_outputs == n_columns,
             "the tree's outputs do not fit the predictions");

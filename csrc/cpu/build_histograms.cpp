@@ -35,9 +35,8 @@ struct Partial {
 struct Schedule {
     std::vector<Task> tasks;
     std::vector<Partial> partials;
-    std::unique_ptr<std::int64_t[]>
-        memory;             // of partial histograms; pages not written cost nothing
-    std::int64_t work = 0;  // additions to cells, and cells to be written
+    std::unique_ptr<std::int64_t[]> memory;  // of partial histograms: kTasksPerThread per thread
+    std::int64_t work = 0;                   // additions to cells, and cells to be written
 };
 
 Schedule schedule(const HistogramRows& in, const NodeRecord* nodes, std::int64_t n_nodes,

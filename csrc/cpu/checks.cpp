@@ -47,13 +47,20 @@ void check_row_order(const RowId* rows, std::int64_t count, std::int64_t n_rows)
     require(beyond == 0, "row_order holds a row that the bins do not have");
 }
 
+void check_value_bins(const std::int32_t* n_value_bins, std::int64_t n_features) {
+    for (std::int64_t feature = 0; feature < n_features; ++feature) {
+        require(n_value_bins[feature] >= 0 && n_value_bins[feature] <= kMaxValueBins,
+                "n_value_bins exceeds 0..255");
+    }
+}
+
 void check_thresholds(const Thresholds& thresholds, std::int64_t n_features,
                       std::int64_t n_values) {
     require(thresholds.offsets[0] >= 0, "threshold offsets begin below 0");
+    check_value_bins(thresholds.n_value_bins, n_features);
     for (std::int64_t feature = 0; feature < n_features; ++feature) {
         const std::int64_t n_cuts = thresholds.offsets[feature + 1] - thresholds.offsets[feature];
         const std::int32_t n_value_bins = thresholds.n_value_bins[feature];
-        require(n_value_bins >= 0 && n_value_bins <= kMaxValueBins, "n_value_bins exceeds 0..255");
         require(n_cuts >= 0, "threshold offsets descend");
         require(n_cuts == 0 || n_cuts < n_value_bins, "a feature has more thresholds than bins");
     }
@@ -62,9 +69,9 @@ void check_thresholds(const Thresholds& thresholds, std::int64_t n_features,
 
 void check_feature_bins(const FeatureBins& features) {
     require(features.bin_offsets[0] == 0, "bin_offsets must begin at 0");
+    check_value_bins(features.n_value_bins, features.n_features);
     for (std::int64_t feature = 0; feature < features.n_features; ++feature) {
         const std::int32_t n_value_bins = features.n_value_bins[feature];
-        require(n_value_bins >= 0 && n_value_bins <= kMaxValueBins, "n_value_bins exceeds 0..255");
         const std::int64_t n_cells =
             features.bin_offsets[feature + 1] - features.bin_offsets[feature];
         require(n_cells == n_value_bins + 1, "bin_offsets do not match n_value_bins");
@@ -90,6 +97,7 @@ void check_slots(const NodeRecord* nodes, std::int64_t n_nodes, std::int64_t n_s
 void check_splits(const SplitRecord* splits, std::int64_t n_splits, std::int64_t n_features) {
     for (const SplitRecord* split = splits; split != splits + n_splits; ++split) {
         require(split->found, "a split was not found");
+        require(split->split_bin >= 0, "a split's bin is negative");
         require(is_inside(split->feature, n_features), "a split's feature does not exist");
     }
 }

@@ -16,7 +16,7 @@ constexpr std::uint8_t kMissingCode = 255;  // of every column of a forest's own
 //     missing left,  rank 2:  255 0 1 2 | 3 4 ... 254
 struct CodeTest {
     // Codes 0..rank go left, and the missing code, larger than all others, where it is sent; it
-    // does not go left by its size, whatever the rank. Rank -1: no value goes left.
+    // does not go left by its size, whatever the rank; rank >= 0, missing_code 0..255.
     CodeTest(std::int32_t column, std::int32_t rank, std::int32_t missing_code, bool missing_left)
         : column(column) {
         const std::int32_t last_left = std::min(rank, missing_code - 1);
@@ -25,7 +25,7 @@ struct CodeTest {
             bound = static_cast<std::uint8_t>(last_left + 256 - missing_code);
         } else if (last_left >= 0) {
             bound = static_cast<std::uint8_t>(last_left);
-        } else {  // all there is goes right: the missing code alone, which is 0 and becomes 255
+        } else {  // there is the missing code alone, which is 0, goes right, and becomes 255
             shift = 255;
             bound = 254;
         }

@@ -8,8 +8,9 @@
 namespace torchgbdt {
 
 std::optional<CodedForest> CodedForest::make(const ForestView& forest, const MatrixView& matrix) {
+    std::vector<int> depths;
     for (std::int64_t tree = 0; tree < forest.n_trees; ++tree) {
-        check_tree(forest.tree(tree), matrix.n_features);
+        depths.push_back(check_tree(forest.tree(tree), matrix.n_features));
     }
     const std::optional<ForestCuts> cuts = collect_cuts(forest, matrix.n_features);
     if (!cuts || cuts->n_columns() > kMaxStepColumns) {
@@ -28,10 +29,14 @@ std::optional<CodedForest> CodedForest::make(const ForestView& forest, const Mat
         std::vector<CodeTest> tests;
         for (std::int64_t node = 0; node < tree.n_nodes; ++node) {
             const auto place = static_cast<std::size_t>(first + node);
+            if (tree.is_leaf(node)) {
+                tests.push_back(CodeTest::always_left());
+                continue;
+            }
             tests.emplace_back(cuts->columns[place], cuts->ranks[place], kMissingCode,
                                tree.missing_left(node));
         }
-        coded.trees_.emplace_back(tree, matrix.n_features, tests);
+        coded.trees_.emplace_back(tree, depths[static_cast<std::size_t>(index)], tests);
         coded.n_slots_ = std::max(coded.n_slots_, coded.trees_.back().n_slots());
     }
     return coded;

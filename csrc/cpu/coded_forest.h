@@ -3,13 +3,14 @@
 
 #include "cpu/coded_tree.h"
 #include "cpu/feature_codes.h"
-#include "cpu/forest_cuts.h"
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 namespace torchgbdt {
+
+static_assert(kCodedRows <= kSearchedValues, "a block's codes are found by one search");
 
 class CodedForest {
   public:

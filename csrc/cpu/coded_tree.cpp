@@ -36,13 +36,12 @@ std::int32_t first_unfinished(const TreeView& tree, const TreeProgram& program) 
 
 }  // namespace
 
-CodedTree::CodedTree(const TreeView& tree, std::int64_t n_features,
-                     const std::vector<CodeTest>& tests)
+CodedTree::CodedTree(const TreeView& tree, int depth, const std::vector<CodeTest>& tests)
     : upper_(tree, program_splits(tree), tests) {
     if (program_splits(tree) < tree.n_nodes / 2) {
-        lower_ = pack_for_codes(tree, n_features, tests);
         // No walk begins above the first split that the program left out.
-        lower_.depth -= level_of(tree, first_unfinished(tree, upper_));
+        depth -= level_of(tree, first_unfinished(tree, upper_));
+        lower_ = pack_for_codes(tree, depth, tests);
     }
 }
 

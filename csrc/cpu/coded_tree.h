@@ -10,6 +10,7 @@
 namespace torchgbdt {
 
 constexpr std::int64_t kCodedRows = kProgramRows;  // of a block
+static_assert(kCodedRows == CodeStep::kRows, "programs and walks read the same columns");
 
 // Memory of one worker.
 struct CodedRows {
@@ -27,8 +28,8 @@ struct CodedRows {
 // Large trees are walked down from where the program of their upper splits ends.
 class CodedTree {
   public:
-    // tests: of each node; at most kMaxStepColumns columns. The tree must have been checked.
-    CodedTree(const TreeView& tree, std::int64_t n_features, const std::vector<CodeTest>& tests);
+    // depth: from check_tree. tests: of each node, on at most kMaxStepColumns columns.
+    CodedTree(const TreeView& tree, int depth, const std::vector<CodeTest>& tests);
 
     int n_slots() const { return upper_.n_slots(); }
 

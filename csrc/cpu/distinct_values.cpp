@@ -13,16 +13,16 @@ namespace torchgbdt {
 namespace {
 
 constexpr std::int64_t kBlockRows = 256;
-constexpr std::int64_t kTaskFeatures = 16;  // of float32: one cache line of a row
+constexpr std::int64_t kMaxTaskFeatures = 16;  // of float32: one cache line of a row
 
-// Up to 255 numbers in a hash table that is three quarters empty.
+// Up to 256 numbers in a hash table that is three quarters empty.
 class DistinctSet {
   public:
     DistinctSet() { slots_.fill(std::numeric_limits<double>::quiet_NaN()); }
 
     std::int64_t size() const { return size_; }
 
-    // Not for NaN, which marks free slots; -0 counts as +0. At most 255 different numbers.
+    // Not for NaN, which marks free slots; -0 counts as +0. At most 256 different numbers.
     void insert(double x) {
         const double number = x + 0.0;
         std::uint64_t bits;
@@ -73,12 +73,13 @@ bool exceeds(const MatrixView& matrix, std::int64_t feature, const std::int64_t*
 }  // namespace
 
 // Layout: X as it lies; values (n_features, limit).
-// Grid:   one task per kTaskFeatures features; in it, blocks of kBlockRows rows.
+// Grid:   one task per few features, enough for all threads; in it, blocks of kBlockRows rows.
 // Writes: each task what belongs to its features.
 void distinct_values(const MatrixView& matrix, const std::int64_t* kept_rows, std::int64_t n_kept,
                      std::int64_t first_feature, std::int64_t n_features, std::int64_t limit,
                      double* values, std::int64_t* counts, int n_threads) {
-    const Blocks tasks{n_features, kTaskFeatures};
+    const std::int64_t share = (n_features + n_threads - 1) / n_threads;
+    const Blocks tasks{n_features, std::clamp<std::int64_t>(share, 1, kMaxTaskFeatures)};
     parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int) {
         const std::int64_t first = tasks.begin(task);
         std::vector<DistinctSet> sets(static_cast<std::size_t>(tasks.end(task) - first));

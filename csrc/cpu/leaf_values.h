@@ -13,15 +13,21 @@ inline float add_leaf_value(float sum, float value) {
     return flush_subnormals(sum + value);
 }
 
-// sums: (n_rows, n_columns). A tree with one value per leaf adds to `column`, another to all
-// columns.
+// Adds values[leaves[i]], one value per leaf, to sums that lie so far apart.
+template <typename Leaf>
+inline void add_to_strided(const float* values, const Leaf* leaves, std::int64_t n_rows,
+                           std::int64_t stride, float* sums) {
+    for (std::int64_t i = 0; i < n_rows; ++i) {
+        sums[i * stride] = add_leaf_value(sums[i * stride], values[leaves[i]]);
+    }
+}
+
+// sums: (n_rows, n_columns); leaves are node ids. A tree with one value per leaf adds to `column`,
+// another to all columns.
 inline void add_leaf_values(const TreeView& tree, const std::int32_t* leaves, std::int64_t n_rows,
                             std::int64_t column, std::int64_t n_columns, float* sums) {
     if (tree.n_outputs == 1) {
-        for (std::int64_t i = 0; i < n_rows; ++i) {
-            float& sum = sums[i * n_columns + column];
-            sum = add_leaf_value(sum, tree.value[leaves[i]]);
-        }
+        add_to_strided(tree.value, leaves, n_rows, n_columns, sums + column);
         return;
     }
     for (std::int64_t i = 0; i < n_rows; ++i) {
@@ -30,15 +36,6 @@ inline void add_leaf_values(const TreeView& tree, const std::int32_t* leaves, st
             float& sum = sums[i * n_columns + output];
             sum = add_leaf_value(sum, values[output]);
         }
-    }
-}
-
-// The same for a column of sums that lie so far apart and a table of one value per leaf.
-template <typename Leaf>
-inline void add_to_strided(const float* values, const Leaf* leaves, std::int64_t n_rows,
-                           std::int64_t stride, float* sums) {
-    for (std::int64_t i = 0; i < n_rows; ++i) {
-        sums[i * stride] = add_leaf_value(sums[i * stride], values[leaves[i]]);
     }
 }
 

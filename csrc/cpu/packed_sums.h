@@ -4,8 +4,8 @@
 //     general Hessian, one output      [count 16 | gradient 48] [Hessian 64]          two words
 //     several outputs                  [count 16 | gradient 48] and a word each for the rest
 //
-// The limit of histograms is one store per cycle; all bins of a block of features must stay in a
-// first-level cache beside what is read, or each addition waits for the next level.
+// The limit of histograms is one store per cycle, and a little less where a block of features does
+// not stay in a first-level cache; the second level is near enough.
 #pragma once
 
 #include "cpu/views.h"
@@ -43,19 +43,22 @@ inline std::int64_t packed_count(PackedWord word) {
 // compiler knows, and no power of two: loads of bins that lie a multiple of 4,096 bytes from one
 // another's stores wait for them as if they were the same.
 //
-//     block of features   so many that their bins fit into L1; added row by row
+//     block of features   one word per bin: they fit into L1; two: twice that, since visiting a row
+//                         once more costs more than the cache misses (0.62 ns an addition with 5
+//                         features, 0.58 with 7, 0.55 with 14)
 //     panel of blocks     so many that their bins fit into L2; one task at a time
 struct PackedLayout {
     static constexpr std::int64_t kStride = 264;  // bins per feature; codes are 0..255
-    static constexpr std::int64_t kBlockWords = 28 * kStride;
     static constexpr std::int64_t kMaxBlockFeatures = 14;
+    static constexpr std::int64_t kBlockWords = 2 * kMaxBlockFeatures * kStride;
     static constexpr std::int64_t kPanelBlocks = 8;
 
     PackedLayout(std::int64_t n_features, int n_words) : n_features(n_features), n_words(n_words) {
         const std::int64_t most =
             std::clamp<std::int64_t>(kBlockWords / (kStride * n_words), 1, kMaxBlockFeatures);
         const std::int64_t n_blocks = std::max<std::int64_t>((n_features + most - 1) / most, 1);
-        block_features = (n_features + n_blocks - 1) / n_blocks;  // blocks of about one size
+        // Blocks of about one size, and none of size 0, where there are no features either.
+        block_features = std::max<std::int64_t>((n_features + n_blocks - 1) / n_blocks, 1);
         const std::int64_t n_panels = (n_blocks + kPanelBlocks - 1) / kPanelBlocks;
         panel_features = block_features * ((n_blocks + n_panels - 1) / n_panels);
     }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <type_traits>
 #include <utility>
 
 namespace torchgbdt {
@@ -62,9 +61,10 @@ void add_features(CodeRows rows, std::int64_t n_rows, const PackedWord* words, R
         std::memcpy(&more, words + i * kWords, sizeof more);
 #pragma GCC unroll 16
         for (int feature = 0; feature < kFeatures; ++feature) {
-            // The barrier keeps the shift apart from what is added: GCC folds them the wrong way.
             std::size_t offset = std::size_t{codes[feature]} * sizeof more;
-            __asm__("" : "+r"(offset));
+#if defined(__x86_64__) && !defined(__clang__)
+            __asm__("" : "+r"(offset));  // GCC would add first and shift then: no addressing mode
+#endif
             char* cell = reinterpret_cast<char*>(packed + feature * kStride * kWords) + offset;
             Cell<kWords> sum;
             std::memcpy(&sum, cell, sizeof sum);

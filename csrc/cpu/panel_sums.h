@@ -35,7 +35,7 @@ class PanelSums {
     void drain(const HistogramRows& in, std::int64_t first, std::int64_t end,
                std::int64_t* histogram);
 
-    std::vector<PackedWord> packed_;   // all 0 between calls
+    std::vector<PackedWord> packed_;   // cells of features are 0 between calls
     std::vector<PackedWord> words_;    // what the rows of a chunk add
     std::vector<std::uint8_t> codes_;  // of the rows of a chunk, where they lie scattered
 };

@@ -1,6 +1,6 @@
 // Stable partition of each split node's rows into left and right.
-#include "cpu/bin_test.h"
 #include "cpu/checks.h"
+#include "cpu/code_test.h"
 #include "cpu/kernels.h"
 #include "cpu/thread_pool.h"
 #include "cpu/vectorize.h"
@@ -62,7 +62,7 @@ std::vector<Block> cut_row_order(const NodeRecord* nodes, std::int64_t n_nodes,
 
 // sides[i] = 1 where code i goes right. Returns how many go left.
 TORCHGBDT_VECTORIZE
-std::int64_t find_sides(const std::uint8_t* codes, std::int64_t n_rows, BinTest test,
+std::int64_t find_sides(const std::uint8_t* codes, std::int64_t n_rows, CodeTest test,
                         std::uint8_t* sides) {
     std::int32_t n_right = 0;
     for (std::int64_t i = 0; i < n_rows; ++i) {
@@ -73,7 +73,7 @@ std::int64_t find_sides(const std::uint8_t* codes, std::int64_t n_rows, BinTest 
 }
 
 // The sides of a block's rows, all codes first: they come from all over a column.
-std::int64_t ask_rows(const std::uint8_t* column, BinTest test, const RowId* rows,
+std::int64_t ask_rows(const std::uint8_t* column, const CodeTest& test, const RowId* rows,
                       std::int64_t n_rows, std::uint8_t* sides) {
     constexpr std::int64_t kAhead = 64;
     for (std::int64_t i = 0; i < n_rows; ++i) {
@@ -147,7 +147,7 @@ void route_rows(const std::uint8_t* columns, std::int64_t n_rows, const std::int
             return;
         }
         const SplitRecord& split = splits[block.node];
-        const BinTest test(split.split_bin, n_value_bins[split.feature], split.missing_left);
+        const CodeTest test(0, split.split_bin, n_value_bins[split.feature], split.missing_left);
         check_row_order(rows, block.n_rows, n_rows);
         block.n_left = ask_rows(columns + split.feature * n_rows, test, rows, block.n_rows,
                                 sides + block.begin);

@@ -24,6 +24,8 @@ class CodeStep {
                 (static_cast<std::uint64_t>(test.column) << 16) |
                 (static_cast<std::uint64_t>(test.shift) << 8) | test.bound) {}
 
+    static constexpr std::int64_t kRows = 256;  // of a column: what `next` shifts by
+
     // codes: of the row in column 0.
     std::int32_t next(const std::uint8_t* codes) const {
         const std::uint64_t word = word_;
@@ -56,30 +58,22 @@ struct PackedTree {
     int depth = 0;
 };
 
-// Packs one tree, node by node, by make_leaf(node) and make_split(node); checks it first.
-template <typename Step, typename MakeLeaf, typename MakeSplit>
-PackedTree<Step> pack_tree(const TreeView& tree, std::int64_t n_features, const MakeLeaf& make_leaf,
-                           const MakeSplit& make_split) {
-    PackedTree<Step> packed;
-    packed.depth = check_tree(tree, n_features);
+// Of a tree that was checked. depth: how many steps down are taken at most; tests: of the nodes, on
+// at most kMaxStepColumns columns.
+inline PackedTree<CodeStep> pack_for_codes(const TreeView& tree, int depth,
+                                           const std::vector<CodeTest>& tests) {
+    PackedTree<CodeStep> packed;
+    packed.depth = depth;
     packed.steps.reserve(static_cast<std::size_t>(tree.n_nodes));
     for (std::int32_t node = 0; node < tree.n_nodes; ++node) {
-        packed.steps.push_back(tree.is_leaf(node) ? make_leaf(node) : make_split(node));
+        const CodeTest& test = tests[static_cast<std::size_t>(node)];
+        packed.steps.emplace_back(tree.is_leaf(node) ? node : tree.left[node], test);
     }
     return packed;
 }
 
-// tests: of the tree's nodes, on at most kMaxStepColumns columns.
-inline PackedTree<CodeStep> pack_for_codes(const TreeView& tree, std::int64_t n_features,
-                                           const std::vector<CodeTest>& tests) {
-    return pack_tree<CodeStep>(
-        tree, n_features, [](std::int32_t node) { return CodeStep(node, CodeTest::always_left()); },
-        [&](std::int32_t node) {
-            return CodeStep(tree.left[node], tests[static_cast<std::size_t>(node)]);
-        });
-}
-
-// Without branches on what a node is, since that decides how long a prediction of one row takes.
+// Checks the tree first. Without branches on what a node is, since that decides how long a
+// prediction of one row takes.
 inline PackedTree<ValueStep> pack_for_values(const TreeView& tree, std::int64_t n_features) {
     PackedTree<ValueStep> packed;
     packed.depth = check_tree(tree, n_features);

@@ -82,6 +82,37 @@ TEST(histograms_equal_a_plain_loop_for_any_threads_words_and_nodes) {
     }
 }
 
+TEST(several_panels_of_features_are_summed_and_rows_may_lie_side_by_side) {
+    Random random(28);
+    for (const std::int64_t n_features : {112, 113, 127, 300}) {
+        for (const Words& words : {Words{1, true}, Words{1, false}, Words{2, false}}) {
+            for (const bool in_order : {true, false}) {
+                Workload work(random, 1300, n_features, 9, words, 2);
+                if (in_order) {
+                    std::sort(work.rows.begin(), work.rows.end());
+                }
+                for (const int n_threads : {1, 3}) {
+                    CHECK(work.built(n_threads) == work.expected());
+                }
+            }
+        }
+    }
+}
+
+TEST(without_features_there_is_nothing_to_sum) {
+    const BinMatrix bins{nullptr, 4, 0};
+    const std::int64_t offsets[] = {0};
+    const RowId rows[] = {0, 1, 2, 3};
+    const std::int32_t fixed[] = {1, 1, 1, 1};
+    NodeRecord node{};
+    node.n_rows = 4;
+    node.build = true;
+    std::int64_t histograms = kUntouched;
+    build_histograms(bins, {nullptr, offsets, 0}, Words{1, true}, rows, fixed, &node, 1,
+                     &histograms, 2);
+    CHECK(histograms == kUntouched);
+}
+
 TEST(a_large_node_is_shared_out_and_summed_exactly) {
     Random random(10);
     for (const bool constant_hessian : {true, false}) {

@@ -141,6 +141,10 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("find_splits", {"left_sums": np.zeros((1, 2, 2), np.int64)}),
     ("route_rows", {"splits": splits(feature=N_FEATURES)}),
     ("route_rows", {"splits": splits(found=False)}),
+    ("route_rows", {"splits": splits(split_bin=-1)}),
+    ("route_rows", {"n_value_bins": np.full(N_FEATURES, 256, np.int32)}),
+    ("update_predictions", {"n_value_bins": np.full(N_FEATURES, -1, np.int32)}),
+    ("update_predictions", {"split_bin": np.array([-1, -1, -1], np.int32)}),
     ("route_rows", {"routed": np.zeros(N_ROWS - 1, np.uint32)}),
     ("route_rows", {"sides": np.zeros(N_ROWS - 1, np.uint8)}),
     (
@@ -241,6 +245,58 @@ def test_there_is_at_least_one_thread_and_there_may_be_any_number(kernel: str) -
 def test_wrong_arguments_are_refused(kernel: str, wrong: dict[str, Any]) -> None:
     with pytest.raises((TypeError, ValueError)):
         call(kernel, {**GOOD[kernel], **wrong})
+
+
+NOTHING: list[tuple[str, dict[str, Any]]] = [
+    (
+        "transpose_bins",
+        {
+            "bins": np.zeros((0, N_FEATURES), np.uint8),
+            "columns": np.zeros((N_FEATURES, 0), np.uint8),
+        },
+    ),
+    ("sample_rows", {"row_order": np.zeros(0, np.uint32)}),
+    (
+        "gather_rows",
+        {"rows": np.zeros(0, np.uint32), "gathered": np.zeros((0, N_FEATURES), np.uint8)},
+    ),
+    (
+        "gather_rows",
+        {"given": np.zeros((N_ROWS, 0), np.uint8), "gathered": np.zeros((N_ROWS, 0), np.uint8)},
+    ),
+    ("build_histograms", {"nodes": nodes()[:0]}),
+    ("build_histograms", {"nodes": nodes(n_rows=0)}),
+    (
+        "build_histograms",
+        {
+            "bins": np.zeros((N_ROWS, 0), np.uint8),
+            "n_value_bins": np.zeros(0, np.int32),
+            "bin_offsets": np.zeros(1, np.int64),
+            "histograms": np.zeros((N_SLOTS, 0, 3), np.int64),
+        },
+    ),
+    ("subtract_histograms", {"nodes": nodes()[:0]}),
+    ("route_rows", {"nodes": nodes(n_rows=0)}),
+    (
+        "route_rows",
+        {"nodes": nodes()[:0], "splits": splits()[:0], "left_rows": np.zeros(0, np.int64)},
+    ),
+    (
+        "update_predictions",
+        {
+            "columns": np.zeros((N_FEATURES, 0), np.uint8),
+            "predictions": np.zeros((0, 1), np.float32),
+        },
+    ),
+]
+"""Calls with no rows, no nodes or no features."""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "empty"), NOTHING, ids=[f"{i}-{k}" for i, (k, _) in enumerate(NOTHING)]
+)
+def test_there_may_be_nothing_to_do(kernel: str, empty: dict[str, Any]) -> None:
+    call(kernel, {**GOOD[kernel], **empty})
 
 
 @pytest.mark.parametrize("kernel", sorted(GOOD))

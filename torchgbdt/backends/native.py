@@ -127,7 +127,7 @@ class NativeBackend(ComputeBackend):
     # --- a run -------------------------------------------------------------------------------
 
     def prepare(self, train: RunRows, valids: Sequence[RunRows], settings: RunSettings) -> None:
-        """See ComputeBackend. Bins, labels and weights are used where they lie, not copied."""
+        """See ComputeBackend. What is given is used where it lies, until rows are grouped."""
         self._run = None
         self._run = NativeRun([train, *valids], settings, self._grouping, self._n_threads)
 

@@ -98,9 +98,10 @@ class NativeRun:
         self._trees_until_grouping = 1
 
     def group_rows(self) -> None:
-        """Before a round: group the training rows by the leaves of the last tree, if it is time.
+        """Before a round: group the training rows by the nodes of the last tree, if it is time.
 
-        Until then the row order is that of the last tree, leaf after leaf.
+        The row order is still that of the last tree: the rows of each node that was searched lie
+        together. It must hold all rows.
         """
         if self._grouping is None or self._trees_until_grouping > 0:
             return
@@ -142,7 +143,7 @@ class NativeRun:
         return np.concatenate([round_hessians(one, scale) for scale in self.scales[:, 1].tolist()])
 
     def n_bytes(self) -> int:
-        """Bytes of the bins and of all buffers above; they are there from the start to the end."""
+        """Bytes of the bins and of all buffers above, as they are now."""
         buffers = [value for value in vars(self).values() if isinstance(value, np.ndarray)]
         return sum(buffer.nbytes for buffer in buffers) + sum(rows.n_bytes() for rows in self.rows)
 
@@ -153,7 +154,7 @@ class NativeRun:
             "raised_hessians": self.raised_hessians,
             "peak_memory_bytes": self.n_bytes(),
             "bytes": {
-                "bins": sum(rows.given.bins.nbytes + rows.columns.nbytes for rows in self.rows),
+                "bins": sum(rows.bin_bytes() for rows in self.rows),
                 "histograms": self.histograms.nbytes,
                 "fixed_point": self.fixed_point.nbytes,
             },

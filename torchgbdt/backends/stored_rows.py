@@ -1,10 +1,11 @@
 """Rows of a native run, in the order in which they are stored.
 
 Every sum over rows is an integer, so rows may be stored in any order without changing the model.
-Those of the training data are grouped now and then by the leaves of the last tree: rows that went
-the same way once mostly go it again, so that what a node reads of memory lies together.
+Those of the training data are grouped now and then by the nodes of the last tree that were
+searched: rows that went the same way once mostly go it again, so that what a node reads of memory
+lies together.
 
-    given     0 1 2 3 4 5 6 7      leaves of the last tree   a b a b b a a b
+    given     0 1 2 3 4 5 6 7      nodes of the last tree    a b a b b a a b
     stored    0 2 5 6 1 3 4 7      <- ids; everything that belongs to a row moves with it
 """
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from torchgbdt import _native
 from torchgbdt.core.arrays import BIN_DTYPE, GRADIENT_DTYPE, BinArray, Float32Array, Int32Array
 from torchgbdt.core.backend import RunRows
+from torchgbdt.core.errors import BackendError
 
 ROW_ID_DTYPE = np.uint32
 """Row numbers: a data set has at most 2^32 rows, and half the bytes of int64 are moved."""
@@ -29,7 +31,7 @@ _T = TypeVar("_T", bound=np.generic)
 
 @dataclass(frozen=True)
 class Grouping:
-    """When training rows are grouped by leaves.
+    """When training rows are grouped by the nodes of a tree.
 
     Attributes
     ----------
@@ -85,6 +87,8 @@ class StoredRows:
     def group(self, order: RowIds) -> None:
         """Store the rows in this order of the present ones; uint32, (n_rows,). IN."""
         given = self.given
+        if order.size != given.n_rows:
+            raise BackendError(f"{given.n_rows} rows cannot be stored by {order.size} row ids.")
         ids = order.copy() if self.ids is None else self._gather(self.ids, order)
         # Bins and columns are of one size: each is written where the other was.
         is_ours = self.bins is not given.bins or not given.bins_are_shared
@@ -123,12 +127,15 @@ class StoredRows:
         """Which given rows these stored ones are."""
         return stored if self.ids is None else self.ids[stored]
 
+    def bin_bytes(self) -> int:
+        """Of the bins, by rows and by columns, and of shared bins that were copied."""
+        copied = self.bins is not self.given.bins and self.given.bins_are_shared
+        return self.bins.nbytes + self.columns.nbytes + (self.given.bins.nbytes if copied else 0)
+
     def n_bytes(self) -> int:
-        """Of bins, columns and predictions, and of what grouping copied."""
-        buffers: list[NDArray[Any]] = [self.bins, self.columns, self.predictions]
-        if self.bins is not self.given.bins and self.given.bins_are_shared:
-            buffers.append(self.given.bins)
+        """Of bins and predictions, and of what grouping copied."""
+        buffers: list[NDArray[Any]] = [self.predictions]
         if self.ids is not None:
             buffers += [self.ids, self.labels]
             buffers += [extra for extra in (self.weights, self.margins) if extra is not None]
-        return sum(int(buffer.nbytes) for buffer in buffers)
+        return self.bin_bytes() + sum(int(buffer.nbytes) for buffer in buffers)
