@@ -42,8 +42,9 @@ class Bar:
 def bars(comparison: Comparison) -> Iterator[Bar]:
     """Those that the comparison has measurements for."""
     for row in seconds_rows(comparison):
-        if row.ratio is not None:
-            yield Bar(f"time by the fastest peer's: {row.title}", row.ratio, 1.0)
+        if row.ratio is not None and row.aim is not None:
+            title = f"times as fast as the fastest peer: {row.title}"
+            yield Bar(title, 1 / row.ratio, row.aim, at_least=True)
     for row in training_rows(comparison, lambda m: m.metric):
         yield from _of_metric(row)
     for row in training_rows(comparison, lambda m: m.growth_bytes):

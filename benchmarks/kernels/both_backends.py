@@ -3,7 +3,6 @@
 from functools import cache
 
 from kernels.staged_run import Shape, StagedRun
-
 from torchgbdt.backends.native import NativeBackend
 from torchgbdt.backends.oracle import OracleBackend
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
 from kernels.both_backends import native_run, oracle_run
 from kernels.staged_run import Shape
-from pytest_benchmark.fixture import BenchmarkFixture
 
 SHAPES = [
     Shape(),

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from kernels.both_backends import native_run, oracle_run
-from kernels.staged_run import Shape, StagedRun
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from kernels.both_backends import native_run, oracle_run
+from kernels.staged_run import Shape, StagedRun
 from torchgbdt.core.backend import LevelBatch
 
 SHAPES = [Shape(), Shape("logistic", n_classes=2)]

@@ -10,6 +10,7 @@ from measurement import Comparison, Measurement, under_load
 from plan import Run, make_plan
 from summary import growth_per_row, seconds_rows, slow_downs, speed_up, training_rows
 from tables import metric_table, page, speed_table
+from workloads import FULL
 
 FACTS: dict[str, Any] = {
     "processor": "abacus", "cores": 2, "memory_gb": 1.0, "system": "none", "threads": 2,
@@ -58,14 +59,21 @@ def test_ratios_of_one_contender_with_itself() -> None:
 def test_bars_say_what_is_met() -> None:
     found = {bar.title.partition(":")[0]: bar.met for bar in bars(COMPARISON)}
     assert found == {
-        "time by the fastest peer's": True,  # the last of this title: binning
+        "times as fast as the fastest peer": True,  # the last of this title: binning, 4 >= 3
         "test metric by the best peer's (LightGBM)": False,  # 1.003 > 1.002
         "2 threads, times as fast as one": True,
         "slow-down on a busy machine, 100k x 28, 100 trees, depth 6": False,  # 2.75 > 2.5
         "seconds per row with 4M rows, by those with 1M": False,  # 1.25 > 1
         "different models of torchgbdt on the same workload": True,
     }
-    assert [bar.met for bar in bars(COMPARISON)][:3] == [True, False, True]  # prediction: 2 > 1
+    speed = [(bar.figure, bar.limit, bar.met) for bar in bars(COMPARISON)][:3]
+    assert speed == [(1.25, 3, False), (0.5, 3, False), (4, 3, True)]  # W1, prediction, binning
+
+
+def test_each_workload_has_an_aim_of_its_own() -> None:
+    assert {name: workload.aim for name, workload in FULL.items()} == {
+        "W1": 3.0, "W2": 2.5, "W3": 2.5, "W4": 1.5, "W5": 2.0, "W6": 2.0,
+    }  # fmt: skip
 
 
 def test_memory_is_asked_of_the_first_workload_alone() -> None:
