@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--exhaustive",
         action="store_true",
-        help="try every float32 number, and fit 1,000 times, where a test tries some; takes minutes",
+        help="try every float32 number and fit 1,000 times where a test does some; takes minutes",
     )
     parser.addoption(
         "--sanitized-module",
