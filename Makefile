@@ -32,7 +32,8 @@ BUILD_SANITIZED = $(call BUILD_CPP_TESTS,$(1),-DCMAKE_BUILD_TYPE=RelWithDebInfo 
 
 # The contract suite on that module: all tests that run the native backend with 1 thread, with 3 and
 # rows grouped before every round, and with 7 (2 say nothing that these do not), and the matrix of
-# digests, where ranks are threads that train at once. Together they call every kernel with each.
+# digests, where ranks are threads that train at once. Each kernel that a run calls has work for
+# several threads in test_several_threads.py or before.
 # Python is not linked with a sanitizer, so its library is loaded before all others; libstdc++
 # with it, or exceptions are thrown past it. Leaks are for tests/native/test_memory.py: here
 # it would be the interpreter's own that are found. Captured output would be lost in an abort.
