@@ -1,10 +1,12 @@
 """What every test may use: hypothesis profiles, and a loud way to need a backend."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
 from support.backends import BACKENDS, BackendUnderTest
+from support.sanitized import load_sanitized
 
 from torchgbdt.core.backend import ComputeBackend
 
@@ -28,11 +30,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--exhaustive",
         action="store_true",
-        help="try every float32 number where a test tries some of them; takes minutes",
+        help="try every float32 number and fit 1,000 times where a test does some; takes minutes",
+    )
+    parser.addoption(
+        "--sanitized-module",
+        nargs=2,
+        metavar=("FILE", "SANITIZERS"),
+        help="test this build of torchgbdt._native; fail unless it was made with -fsanitize=...",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    sanitized = config.getoption("--sanitized-module")
+    if sanitized is not None:
+        load_sanitized(Path(sanitized[0]), sanitized[1])
     required = config.getoption("--require-backend")
     if required:
         from torchgbdt.backends import available

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+PATIENCE = 45
+WATCH = f"import faulthandler; faulthandler.dump_traceback_later({PATIENCE})"
+
 PREDICTING = """
 import threading
 import numpy as np
@@ -38,15 +41,19 @@ def output_of(tmp_path: Path) -> Callable[..., str]:
 
     def run(*code: str) -> str:
         path = os.pathsep.join(entry for entry in sys.path if entry)
-        result = subprocess.run(
-            [sys.executable, "-c", "\n".join(code)],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": path},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        try:
+            result = subprocess.run(
+                [sys.executable, "-c", "\n".join((WATCH, *code))],
+                cwd=tmp_path,
+                env={**os.environ, "PYTHONPATH": path},
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=60,
+            )
+        except subprocess.TimeoutExpired as error:
+            where = (error.stderr or b"").decode() or "outside of Python: the interpreter had gone"
+            pytest.fail(f"the process did not end; after {PATIENCE} s its threads were\n{where}")
         assert (result.returncode, result.stderr) == (0, "")
         return result.stdout
 
