@@ -56,7 +56,7 @@ def test_peak_memory_is_that_of_the_buffers_of_the_run() -> None:
     row_order_twice, gradients, fixed_point = 2 * 4 * 4, 2 * 4 * 4, 2 * 4 * 4
     histograms = 3 * 5 * 3 * 8
     predictions, losses, scales = 4 * (4 + 10), 4 * 10, 2 * 8
-    expected = bins_twice + of_valid + row_order_twice + gradients + fixed_point
+    expected = bins_twice + of_valid_twice + sides + row_order_twice + gradients + fixed_point
     expected += histograms + predictions + losses + scales
     assert backend.diagnostics()["peak_memory_bytes"] == expected
     for dataset in (0, 1, 0):
