@@ -52,7 +52,7 @@ def test_peak_memory_is_that_of_the_buffers_of_the_run() -> None:
     backend = NativeBackend(2)
     settings = run_settings(integer_thresholds([4]), n_slots=3)
     backend.prepare(run_rows(BINS, np.zeros(4, np.float32)), [valid], settings)
-    bins_twice, of_valid = 2 * 4, 10
+    bins_twice, of_valid_twice, sides = 2 * 4, 2 * 10, 4
     row_order_twice, gradients, fixed_point = 2 * 4 * 4, 2 * 4 * 4, 2 * 4 * 4
     histograms = 3 * 5 * 3 * 8
     predictions, losses, scales = 4 * (4 + 10), 4 * 10, 2 * 8
