@@ -1,6 +1,6 @@
 """Which runs make up the table, in which order: contenders take turns within a row.
 
-A B C D E, A B C D E, ...: when the machine slows down for a minute, it does so for all of them.
+A B C D E, B A E D C, C D E A B, ...: when the machine slows down for a minute, it does so for all.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,9 +36,12 @@ def make_plan(
     """All runs, in order."""
     for row in rows:
         for repeat in range(repeats):
-            # nobody is always first, or always after the same one
             start = repeat % max(1, len(contenders))
-            yield from _turn(row, [*contenders[start:], *contenders[:start]], threads)
+            turn = [*contenders[start:], *contenders[:start]]
+            if repeat % 2:
+                turn[1:] = turn[:0:-1]
+            # nobody is always first, or always after the same one
+            yield from _turn(row, turn, threads)
 
 
 def _turn(row: str, contenders: Sequence[str], threads: int) -> Iterator[Run]:

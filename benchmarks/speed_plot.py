@@ -7,8 +7,14 @@ from contenders import CLASSES, OURS, TITLES
 from measurement import Comparison
 from summary import seconds_rows
 
-COLOURS = dict(zip(CLASSES, ("#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#7f7f7f"), strict=True))
-MARKERS = dict(zip(CLASSES, "osD^v", strict=True))
+COLOURS = dict(
+    zip(
+        CLASSES,
+        ("#d62728", "#1f77b4", "#aec7e8", "#2ca02c", "#98df8a", "#9467bd", "#7f7f7f"),
+        strict=True,
+    )
+)
+MARKERS = dict(zip(CLASSES, "ossDD^v", strict=True))
 
 
 def plot(comparison: Comparison, path: Path) -> None:

@@ -12,14 +12,23 @@ OURS = "torchgbdt"
 CLASSES = {
     OURS: "ours.Torchgbdt",
     "lightgbm": "with_lightgbm.LightGBM",
+    "lightgbm_rows": "with_lightgbm.LightGBMByRows",
     "xgboost": "with_xgboost.XGBoost",
+    "xgboost_quantile": "with_xgboost.XGBoostQuantile",
     "catboost": "with_catboost.CatBoost",
     "sklearn": "with_sklearn.ScikitLearn",
 }
-"""Module and class by the name of the package that is imported."""
+"""Module and class by name. Where it depends on the data which of two layouts is the faster or the
+leaner, both compete."""
 PEERS = tuple(name for name in CLASSES if name != OURS)
-TITLES = {OURS: OURS, "lightgbm": "LightGBM", "xgboost": "XGBoost", "catboost": "CatBoost"} | {
-    "sklearn": "scikit-learn HGB"
+TITLES = {
+    OURS: OURS,
+    "lightgbm": "LightGBM by columns",
+    "lightgbm_rows": "LightGBM by rows",
+    "xgboost": "XGBoost",
+    "xgboost_quantile": "XGBoost quantile",
+    "catboost": "CatBoost",
+    "sklearn": "scikit-learn HGB",
 }
 
 
@@ -32,4 +41,9 @@ def make_contender(name: str, settings: Settings) -> Contender:
 
 def is_installed(name: str) -> bool:
     """Whether the library could be imported."""
-    return util.find_spec(name) is not None
+    return util.find_spec(library_of(name)) is not None
+
+
+def library_of(name: str) -> str:
+    """The package that is imported for a contender."""
+    return name.partition("_")[0]

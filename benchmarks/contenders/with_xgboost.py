@@ -1,9 +1,7 @@
-"""XGBoost: the histogram method, on whichever of two matrices takes less time to bin and train.
+"""XGBoost: the histogram method, on both of its matrices.
 
 A DMatrix copies the floats, and is binned when training begins; a QuantileDMatrix is binned when it
-is made, and needs less memory. With few features the first was faster on one machine with two cores
-(by 9% on W4, 4 runs of each; 8% on W2, 2 runs; 5% on W1, 1 run), with many the second (by 2 to 3%
-on W3 and W5, 1 run of each: within the noise). W6 was not tried.
+is made, and needs less memory. Which one takes less time in all depends on the data.
 """
 
 from typing import Any
@@ -12,6 +10,7 @@ import xgboost as xgb
 from synthetic import Float32Array
 
 from contenders.contender import Contender
+from contenders.settings import Settings
 
 OBJECTIVES = {
     "squared_error": "reg:squarederror",
@@ -19,7 +18,6 @@ OBJECTIVES = {
     "softmax": "multi:softprob",
 }
 SOFTMAX_FACTOR = 2.0
-MANY_FEATURES = 40
 
 # It counts no rows, only Hessian. These are of one row when training begins: 1; p (1 - p) at one
 # half; and, near enough for a few classes of like frequency, 2 p (1 - p).
@@ -27,7 +25,7 @@ HESSIAN_OF_ROW = {"squared_error": 1.0, "logistic": 0.25, "softmax": 0.25}
 
 
 class XGBoost(Contender):
-    """A matrix, ``xgb.train``, ``inplace_predict``."""
+    """A ``DMatrix``, ``xgb.train``, ``inplace_predict``."""
 
     bins_apart = False
 
@@ -58,19 +56,28 @@ class XGBoost(Contender):
 
     def bin(self, data: Any) -> Any:
         X, y = data
-        if X.shape[1] < MANY_FEATURES:
-            return xgb.DMatrix(X, label=y, nthread=self.settings.n_threads)
-        return self._quantile_matrix(X, y)
+        return xgb.DMatrix(X, label=y, nthread=self.settings.n_threads)
 
     def bin_alone(self, data: Any) -> None:
-        self._quantile_matrix(*data)
-
-    def _quantile_matrix(self, X: Float32Array, y: Float32Array) -> Any:
-        s = self.settings
-        return xgb.QuantileDMatrix(X, label=y, max_bin=s.max_bins, nthread=s.n_threads)
+        quantile_matrix(data, self.settings)
 
     def train(self, binned: Any) -> None:
         self.model = xgb.train(self.params(), binned, num_boost_round=self.settings.n_rounds)
 
     def predict(self, X: Float32Array) -> Any:
         return self.model.inplace_predict(X)
+
+
+class XGBoostQuantile(XGBoost):
+    """The same on a ``QuantileDMatrix``."""
+
+    bins_apart = True
+
+    def bin(self, data: Any) -> Any:
+        return quantile_matrix(data, self.settings)
+
+
+def quantile_matrix(data: Any, settings: Settings) -> Any:
+    """The rows, binned."""
+    X, y = data
+    return xgb.QuantileDMatrix(X, label=y, max_bin=settings.max_bins, nthread=settings.n_threads)

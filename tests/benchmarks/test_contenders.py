@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 import pytest
-from contenders import CLASSES, OURS, PEERS, is_installed, make_contender
+from contenders import CLASSES, OURS, PEERS, is_installed, library_of, make_contender
 from contenders.settings import Settings
 from processes import HERE, child_environment
 from workloads import FULL
@@ -46,7 +46,14 @@ NAMES = {
 def test_rate_penalty_and_depth_are_the_same(name: str, workload: str) -> None:
     given, same = parameters(name, workload), settings(workload)
     expected = (same.learning_rate, same.reg_lambda, same.max_depth)
-    assert tuple(given[key] for key in NAMES[name]) == expected
+    assert tuple(given[key] for key in NAMES[library_of(name)]) == expected
+
+
+def test_both_layouts_of_a_library_differ_in_nothing_else() -> None:
+    by_columns, by_rows = (parameters(name, "W1") for name in ("lightgbm", "lightgbm_rows"))
+    assert by_columns.pop("force_col_wise") and by_rows.pop("force_row_wise")
+    assert by_columns == by_rows
+    assert parameters("xgboost", "W1") == parameters("xgboost_quantile", "W1")
 
 
 def test_ours_has_the_settings_too() -> None:
