@@ -13,7 +13,9 @@ SOFTMAX_FACTOR = 2.0
 
 
 class Torchgbdt(Contender):
-    """Binned by ``tg.Dataset``, trained by ``tg.Trainer``."""
+    """``tg.Trainer.fit`` on tensors, which bins them; binning alone is ``tg.Dataset``."""
+
+    bins_apart = False
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -27,6 +29,7 @@ class Torchgbdt(Contender):
             n_estimators=s.n_rounds,
             learning_rate=learning_rate,
             max_depth=s.max_depth,
+            max_bins=s.max_bins,
             min_samples_leaf=s.min_samples_leaf,
             min_child_weight=s.min_child_weight,
             reg_lambda=reg_lambda,
@@ -40,10 +43,13 @@ class Torchgbdt(Contender):
         return torch.from_numpy(X), torch.from_numpy(y)
 
     def bin(self, data: Any) -> Any:
-        return tg.Dataset(*data, max_bins=self.settings.max_bins)
+        return data
+
+    def bin_alone(self, data: Any) -> None:
+        tg.Dataset(*data, max_bins=self.settings.max_bins)
 
     def train(self, binned: Any) -> None:
-        self.model = self.trainer().fit(binned)
+        self.model = self.trainer().fit(*binned)
 
     def predict(self, X: Float32Array) -> Any:
         rows = torch.from_numpy(X)

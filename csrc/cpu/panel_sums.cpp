@@ -113,15 +113,6 @@ void add_block(CodeRows rows, std::int64_t n_rows, const PackedWord* words, std:
     }
 }
 
-// Whether rows[i] = rows[0] + i.
-bool are_side_by_side(const RowId* rows, std::int64_t n_rows) {
-    RowId differences = 0;
-    for (std::int64_t i = 0; i < n_rows; ++i) {
-        differences |= (rows[i] - rows[0]) ^ static_cast<RowId>(i);
-    }
-    return differences == 0;
-}
-
 // words[i] = what row rows[i] adds.
 template <int kWords>
 void pack_rows(const std::int32_t* fixed_point, const RowId* rows, std::int64_t n_rows,

@@ -1,6 +1,7 @@
 // Stable partition of each split node's rows into left and right.
 #include "cpu/checks.h"
 #include "cpu/code_test.h"
+#include "cpu/gather_bytes.h"
 #include "cpu/kernels.h"
 #include "cpu/thread_pool.h"
 #include "cpu/vectorize.h"
@@ -72,9 +73,12 @@ std::int64_t find_sides(const std::uint8_t* codes, std::int64_t n_rows, CodeTest
     return n_rows - n_right;
 }
 
-// The sides of a block's rows, all codes first: they come from all over a column.
+// The sides of a block's rows. Codes that come from all over a column are gathered first.
 std::int64_t ask_rows(const std::uint8_t* column, const CodeTest& test, const RowId* rows,
                       std::int64_t n_rows, std::uint8_t* sides) {
+    if (n_rows > 0 && are_side_by_side(rows, n_rows)) {
+        return find_sides(column + rows[0], n_rows, test, sides);
+    }
     constexpr std::int64_t kAhead = 64;
     for (std::int64_t i = 0; i < n_rows; ++i) {
         __builtin_prefetch(column + rows[std::min(i + kAhead, n_rows - 1)]);
