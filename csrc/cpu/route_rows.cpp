@@ -3,11 +3,11 @@
 #include "cpu/code_test.h"
 #include "cpu/gather_bytes.h"
 #include "cpu/kernels.h"
+#include "cpu/move_rows.h"
 #include "cpu/thread_pool.h"
 #include "cpu/vectorize.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <vector>
 
@@ -79,30 +79,10 @@ std::int64_t ask_rows(const std::uint8_t* column, const CodeTest& test, const Ro
     if (n_rows > 0 && are_side_by_side(rows, n_rows)) {
         return find_sides(column + rows[0], n_rows, test, sides);
     }
-    constexpr std::int64_t kAhead = 64;
     for (std::int64_t i = 0; i < n_rows; ++i) {
-        __builtin_prefetch(column + rows[std::min(i + kAhead, n_rows - 1)]);
         sides[i] = column[rows[i]];
     }
     return find_sides(sides, n_rows, test, sides);
-}
-
-// Moves each row to the next place of its side. Nothing is written beyond the block's own places,
-// which other blocks' places follow. The place is computed: of a choice GCC makes a branch, and
-// half of those are mispredicted.
-//
-//     rows  5 2 8 1 9      left  5 8 9      right  2 1
-//     sides 0 1 0 1 0
-void move_rows(const RowId* rows, const std::uint8_t* sides, std::int64_t n_rows, RowId* left,
-               RowId* right) {
-    const std::int64_t gap = right - left;
-    std::int64_t n_left = 0;
-    for (std::int64_t i = 0; i < n_rows; ++i) {
-        const std::int64_t side = sides[i];
-        const std::int64_t n_right = i - n_left;
-        left[n_left + ((gap + n_right - n_left) & -side)] = rows[i];
-        n_left += 1 - side;
-    }
 }
 
 // Sums the blocks' counts: where each block's rows go, and how many rows of each node went left.
@@ -140,7 +120,7 @@ void route_rows(const std::uint8_t* columns, std::int64_t n_rows, const std::int
         return block.n_rows == nodes[block.node].n_rows;
     };
     const auto move = [&](const Block& block) {
-        move_rows(row_order + block.begin, sides + block.begin, block.n_rows,
+        move_rows(row_order + block.begin, sides + block.begin, block.n_rows, block.n_left,
                   routed + block.left_begin, routed + block.right_begin);
     };
     parallel_for(n_blocks, n_threads, [&](std::int64_t task, int) {
