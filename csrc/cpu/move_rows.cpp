@@ -25,14 +25,14 @@ void move_one_by_one(const RowId* rows, const std::uint8_t* sides, std::int64_t 
 
 // Sixteen rows at a time: the processor packs those of a side, and all sixteen lanes are stored
 // while there is room for them among the block's own places; what is too many is overwritten next.
+// Returns how many rows were moved; left and right are then the next places.
 __attribute__((target("avx512f,avx512bw,avx512vl,popcnt"))) std::int64_t move_by_sixteen(
     const RowId* rows, const std::uint8_t* sides, std::int64_t n_rows, std::int64_t n_left,
-    RowId* left, RowId* right, RowId** left_end, RowId** right_end) {
+    RowId*& left, RowId*& right) {
     constexpr std::int64_t kLanes = 16;
-    const RowId* last_left = left + n_left - kLanes;
-    const RowId* last_right = right + (n_rows - n_left) - kLanes;
+    std::int64_t left_room = n_left, right_room = n_rows - n_left;
     std::int64_t i = 0;
-    for (; i + kLanes <= n_rows && left <= last_left && right <= last_right; i += kLanes) {
+    while (left_room >= kLanes && right_room >= kLanes) {
         const __m512i ids = _mm512_loadu_si512(rows + i);
         const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(sides + i));
         const __mmask16 goes_right = _mm_test_epi8_mask(bytes, bytes);
@@ -42,9 +42,10 @@ __attribute__((target("avx512f,avx512bw,avx512vl,popcnt"))) std::int64_t move_by
         _mm512_storeu_si512(right, _mm512_maskz_compress_epi32(goes_right, ids));
         left += kLanes - n_right;
         right += n_right;
+        left_room -= kLanes - n_right;
+        right_room -= n_right;
+        i += kLanes;
     }
-    *left_end = left;
-    *right_end = right;
     return i;
 }
 
@@ -56,14 +57,13 @@ const bool can_compress = __builtin_cpu_supports("avx512f") && __builtin_cpu_sup
 }  // namespace
 
 void move_rows(const RowId* rows, const std::uint8_t* sides, std::int64_t n_rows,
-               std::int64_t n_left, RowId* left, RowId* right) {
+               [[maybe_unused]] std::int64_t n_left, RowId* left, RowId* right) {
     std::int64_t done = 0;
 #ifdef TORCHGBDT_COMPRESS
     if (can_compress) {
-        done = move_by_sixteen(rows, sides, n_rows, n_left, left, right, &left, &right);
+        done = move_by_sixteen(rows, sides, n_rows, n_left, left, right);
     }
 #endif
-    static_cast<void>(n_left);
     move_one_by_one(rows + done, sides + done, n_rows - done, left, right);
 }
 

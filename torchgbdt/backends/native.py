@@ -12,7 +12,7 @@ import numpy as np
 from torchgbdt import _native
 from torchgbdt.backends.native_run import Losses, NativeRun
 from torchgbdt.backends.native_sources import forest_arrays, host_blocks, host_rows
-from torchgbdt.backends.stored_rows import Grouping
+from torchgbdt.backends.stored_rows import LARGE_DATA, Grouping
 from torchgbdt.core.arrays import (
     SUM_DTYPE,
     BinArray,
@@ -54,7 +54,7 @@ class NativeBackend(ComputeBackend):
 
     name = "cpu"
 
-    def __init__(self, n_threads: int, grouping: Grouping = Grouping()) -> None:  # noqa: B008
+    def __init__(self, n_threads: int, grouping: Grouping = LARGE_DATA) -> None:
         self._n_threads = n_threads
         self._grouping = grouping
         self._run: NativeRun | None = None

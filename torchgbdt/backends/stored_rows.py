@@ -49,6 +49,10 @@ class Grouping:
         return bins.nbytes >= self.min_bytes and bins.shape[1] <= self.max_row_bytes
 
 
+LARGE_DATA = Grouping()
+"""Groups where it saves more time than it takes."""
+
+
 class StoredRows:
     """One data set of a run.
 
