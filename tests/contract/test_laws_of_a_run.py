@@ -132,19 +132,20 @@ def test_histograms_of_siblings_add_up_to_the_parent(
 ) -> None:
     backend = under_test.make()
     seen: dict[int, list[np.ndarray]] = {}
-    find_splits, sample_rows = backend.find_splits, backend.sample_rows
+    search_level, sample_rows = backend.search_level, backend.sample_rows
 
     def forget(tree: int) -> int:
         seen.clear()
         return sample_rows(tree)
 
-    def remember(batch: LevelBatch, rules: Any) -> Any:
+    def remember(batch: LevelBatch, rules: Any, communicator: Any, keep: bool) -> Any:
+        splits = search_level(batch, rules, communicator, True)
         found = backend.read_histograms(batch)
         for i, node in enumerate(batch.nodes["node"].tolist()):
             seen[node] = [found.counts[i], found.gradients[i], found.hessians[i]]
-        return find_splits(batch, rules)
+        return splits
 
-    backend.find_splits = remember  # type: ignore[method-assign]
+    backend.search_level = remember  # type: ignore[method-assign]
     backend.sample_rows = forget  # type: ignore[method-assign]
     one = scenario(name).changed(n_estimators=1, histogram_budget_mb=budget)
     model = train(backend, one).model

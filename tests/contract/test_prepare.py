@@ -32,6 +32,7 @@ CALLS_OF_A_RUN: dict[str, Callable[[ComputeBackend], object]] = {
     "exchange_histograms": lambda b: b.exchange_histograms(BATCH, SINGLE_RANK),
     "read_histograms": lambda b: b.read_histograms(BATCH),
     "find_splits": lambda b: b.find_splits(BATCH, RULES),
+    "search_level": lambda b: b.search_level(BATCH, RULES, SINGLE_RANK, True),
     "run_settings": lambda b: b.run_settings(),
     "run_rows": lambda b: b.run_rows(0),
     "route_rows": lambda b: b.route_rows(BATCH.nodes, np.zeros(1, SPLIT_DTYPE)),
@@ -137,7 +138,7 @@ def test_a_session_says_what_happened(under_test: BackendUnderTest) -> None:
     assert facts["state"] == "completed" and facts["backend"] == under_test.name
     assert (facts["n_rows"], facts["n_features"]) == (240, 4)
     assert facts["histogram_slots"] >= 1
-    phases = {"binning", "prepare", "gradients", "histograms", "find_splits", "route_rows"}
+    phases = {"binning", "prepare", "gradients", "search_level", "route_rows"}
     assert facts["seconds"].keys() >= phases | {"update_predictions", "evaluate"}
     assert all(seconds >= 0 for seconds in facts["seconds"].values())
     assert json.loads(json.dumps(facts)) == facts

@@ -46,9 +46,27 @@ def test_scenarios_reach_every_kind_of_call(under_test: BackendUnderTest) -> Non
     assert lockstep.compared.keys() >= levels
 
 
+@pytest.mark.parametrize("budget", [512.0, 0.01], ids=["many slots", "few slots"])
+@pytest.mark.parametrize(
+    "name", ["plain", "missing values", "fractional weights", "chain", "logistic", "3 classes"]
+)
+def test_levels_searched_in_one_pass_equal_those_of_the_reference(
+    under_test: BackendUnderTest, name: str, budget: float
+) -> None:
+    lockstep = in_lockstep(under_test)
+    lockstep.in_one_pass = True
+    train(lockstep, scenario(name).changed(histogram_budget_mb=budget))
+    assert lockstep.compared.keys() >= {"search", "searched histograms"}
+
+
+@pytest.mark.parametrize("in_one_pass", [False, True], ids=["in steps", "in one pass"])
 @hypothesis.given(one=scenarios())
-def test_any_small_run_equals_the_reference(under_test: BackendUnderTest, one: Scenario) -> None:
-    train(in_lockstep(under_test), one)
+def test_any_small_run_equals_the_reference(
+    under_test: BackendUnderTest, in_one_pass: bool, one: Scenario
+) -> None:
+    lockstep = in_lockstep(under_test)
+    lockstep.in_one_pass = in_one_pass
+    train(lockstep, one)
 
 
 @hypothesis.given(one=scenarios())

@@ -225,7 +225,7 @@ def test_phases_are_timed() -> None:
     )
     rules = SplitRules(0.0, 0.0, 1, np.ones(1, np.int64), np.array([[27, 28]]))
     grower.grow(RootTotals(8, 8, sums), rules)
-    assert set(clock.seconds) == {"histograms", "find_splits", "route_rows"}
+    assert set(clock.seconds) == {"search_level", "route_rows"}
 
 
 # ---------------------------------------------------------------------------------- leaf values

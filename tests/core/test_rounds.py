@@ -108,7 +108,7 @@ def test_trees_are_numbered_through_all_rounds(
 def test_phases_of_a_round_are_timed() -> None:
     one = booster(OracleBackend())
     one.boost(0)
-    assert {"gradients", "update_predictions", "histograms"} <= set(one.clock.seconds)
+    assert {"gradients", "update_predictions", "search_level"} <= set(one.clock.seconds)
 
 
 # ------------------------------------------------------------------------------- scales and rules

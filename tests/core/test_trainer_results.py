@@ -230,7 +230,7 @@ def test_diagnostics_after_a_run() -> None:
         "numpy": np.__version__,
     }
     assert set(seconds) == {
-        *("binning", "prepare", "gradients", "histograms", "find_splits", "route_rows"),
+        *("binning", "prepare", "gradients", "search_level", "route_rows"),
         *("update_predictions", "evaluate"),
     }
     assert all(value >= 0 for value in seconds.values())

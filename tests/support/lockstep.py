@@ -28,6 +28,7 @@ class LockstepBackend(ComputeBackend):
     Attributes
     ----------
     compared : name of what was compared -> how often; a test that needs a comparison asks here.
+    in_one_pass : whether a level is searched by one call, and not by the steps it consists of.
     given : gradients and Hessians, (n_rows, tree_outputs) each; loaded instead of computed.
     """
 
@@ -36,6 +37,7 @@ class LockstepBackend(ComputeBackend):
         self.expected = expected
         self.found = found
         self.compared: Counter[str] = Counter()
+        self.in_one_pass = False
         self.given: tuple[np.ndarray, np.ndarray] | None = None
 
     def _both(self, what: str, call: Callable[[ComputeBackend], Any]) -> Any:
@@ -139,6 +141,16 @@ class LockstepBackend(ComputeBackend):
 
     def find_splits(self, batch, rules):
         return self._both("splits", lambda one: one.find_splits(batch, rules))
+
+    def search_level(self, batch, rules, communicator, keep):
+        """Step by step, so that each is compared; or as the backends do it."""
+        if not self.in_one_pass:
+            return super().search_level(batch, rules, communicator, keep)
+        found = self._both("search", lambda one: one.search_level(batch, rules, communicator, keep))
+        if keep:
+            histograms = self._histograms("searched", batch)
+            check_histograms(histograms, batch, self.run_settings().thresholds)
+        return found
 
     def route_rows(self, nodes, splits):
         left_rows = self._both("left rows", lambda one: one.route_rows(nodes, splits))

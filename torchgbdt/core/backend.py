@@ -1,10 +1,12 @@
 """The compute backend: everything done to rows. The core decides when, a backend decides how.
 
     prepare -> per tree:  sample_rows, compute_gradients | load_gradients, round_gradients,
-                          per level: build_histograms, exchange_histograms, subtract_histograms,
-                                     find_splits, route_rows
+                          per level: search_level, route_rows
             -> per round: update_predictions, evaluate
     release
+
+``search_level`` is build_histograms, exchange_histograms, subtract_histograms, find_splits, unless a
+backend does better.
 
 Calls pass plain arrays of records; no device object, stream or command buffer reaches the core. An
 instance serves one run at a time and owns row order, gradients, predictions and histograms. All
@@ -263,6 +265,21 @@ class ComputeBackend(ABC):
         counts = batch.nodes["count"]
         thresholds = self.run_settings().thresholds
         return find_best_splits(histograms, counts, batch.sums, thresholds, rules)
+
+    def search_level(
+        self, batch: LevelBatch, rules: SplitRules, communicator: Communicator, keep: bool
+    ) -> tuple[RecordArray, Int64Array]:
+        """The best split of each node of a batch, and its left sums, from rows to records.
+
+        An override is bit-equal to this: it may do all of it in one pass over the histograms, which
+        are in memory afterwards only if they are to be kept. ``keep`` is False where nobody reads
+        them again, at the last level.
+        """
+        self.build_histograms(batch)
+        if communicator.size > 1:
+            self.exchange_histograms(batch, communicator)
+        self.subtract_histograms(batch)
+        return self.find_splits(batch, rules)
 
     @abstractmethod
     def run_settings(self) -> RunSettings:

@@ -1,6 +1,6 @@
 """Growing one tree, level by level: the only growth loop there is.
 
-active nodes -> build the smaller siblings -> (sum over ranks) -> subtract -> find splits
+active nodes -> search: build the smaller siblings, (sum over ranks), subtract, find splits
              -> route rows -> next level
 """
 
@@ -102,13 +102,8 @@ class TreeGrower:
         splits = np.zeros(level.nodes.size, SPLIT_DTYPE)
         left_sums = np.zeros(level.sums.shape, np.int64)
         for positions, batch in self._plan.batches(level):
-            with clock.phase("histograms"):
-                backend.build_histograms(batch)
-                if self._communicator.size > 1:
-                    backend.exchange_histograms(batch, self._communicator)
-                backend.subtract_histograms(batch)
-            with clock.phase("find_splits"):
-                found = backend.find_splits(batch, rules)
+            with clock.phase("search_level"):
+                found = backend.search_level(batch, rules, self._communicator, not is_last)
             if is_last:
                 wanted = np.zeros(positions.size, np.bool_)
             else:
