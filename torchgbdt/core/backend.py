@@ -5,8 +5,8 @@
             -> per round: update_predictions, evaluate
     release
 
-``search_level`` is build_histograms, exchange_histograms, subtract_histograms, find_splits, unless a
-backend does better.
+``search_level`` is build_histograms, exchange_histograms, subtract_histograms and find_splits,
+unless a backend does better.
 
 Calls pass plain arrays of records; no device object, stream or command buffer reaches the core. An
 instance serves one run at a time and owns row order, gradients, predictions and histograms. All
