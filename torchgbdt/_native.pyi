@@ -142,6 +142,25 @@ def find_splits(
     left_sums: Int64Array,
     n_threads: int,
 ) -> None: ...
+def search_level(
+    bins: BinArray,
+    n_value_bins: Int32Array,
+    bin_offsets: Int64Array,
+    row_order: NDArray[np.uint32],
+    fixed_point: Int32Array,
+    nodes: RecordArray,
+    sums: Int64Array,
+    reg_lambda: float,
+    gamma: float,
+    min_samples_leaf: int,
+    min_hessian: Int64Array,
+    scales: Int64Array,
+    keep: bool,
+    histograms: Int64Array,
+    splits: RecordArray,
+    left_sums: Int64Array,
+    n_threads: int,
+) -> None: ...
 def route_rows(
     columns: BinArray,
     n_value_bins: Int32Array,

@@ -30,6 +30,34 @@ Words words_of(std::int64_t n_words, std::int64_t n_outputs) {
     return {static_cast<int>(n_outputs), n_words == n_outputs};
 }
 
+void check_histogram_rows(const Bytes& bins, const FeatureBins& features,
+                          const In<std::int32_t, 2>& fixed_point) {
+    require(features.n_features == length(bins, 1), "bins have another number of features");
+    require(length(fixed_point) == length(bins), "fixed_point must be (n_rows, n_words)");
+}
+
+void check_histogram_slots(const Out<std::int64_t, 3>& histograms, const FeatureBins& features,
+                           const Words& words) {
+    require(
+        length(histograms, 1) == features.total_bins() && length(histograms, 2) == words.per_cell(),
+        "histograms must be (n_slots, total_bins, 1 + n_words)");
+}
+
+void check_search(std::int64_t n_nodes, const In<std::int64_t, 3>& sums, const Words& words,
+                  const In<std::int64_t, 1>& min_hessian, const In<std::int64_t, 2>& scales,
+                  std::int64_t n_splits, const Out<std::int64_t, 3>& left_sums) {
+    const std::int64_t n_outputs = words.n_outputs;
+    require(length(sums) == n_nodes && length(sums, 2) == 2,
+            "sums must be (n_nodes, n_outputs, 2)");
+    require(length(left_sums) == n_nodes && length(left_sums, 1) == n_outputs &&
+                length(left_sums, 2) == 2,
+            "left_sums must be (n_nodes, n_outputs, 2)");
+    require(n_splits == n_nodes, "splits must be (n_nodes,)");
+    require(length(min_hessian) == n_outputs, "min_hessian must be (n_outputs,)");
+    require(length(scales) == n_outputs && length(scales, 1) == 2, "scales must be (n_outputs, 2)");
+    check_scales(scales.data(), words);
+}
+
 void bind_transpose_bins(Bytes bins, In<std::int32_t, 1> n_value_bins, Out<std::uint8_t, 2> columns,
                          int n_threads) {
     check_thread_count(n_threads);
@@ -84,11 +112,8 @@ void bind_build_histograms(Bytes bins, In<std::int32_t, 1> n_value_bins,
     const Words words = words_of(length(fixed_point, 1), n_outputs);
     const Records<NodeRecord> records(nodes);
     check_thread_count(n_threads);
-    require(features.n_features == length(bins, 1), "bins have another number of features");
-    require(length(fixed_point) == length(bins), "fixed_point must be (n_rows, n_words)");
-    require(
-        length(histograms, 1) == features.total_bins() && length(histograms, 2) == words.per_cell(),
-        "histograms must be (n_slots, total_bins, 1 + n_words)");
+    check_histogram_rows(bins, features, fixed_point);
+    check_histogram_slots(histograms, features, words);
     check_nodes(records.data(), records.size(), length(row_order));
     check_slots(records.data(), records.size(), length(histograms));
     const ReleasedGil released;
@@ -111,27 +136,43 @@ void bind_find_splits(In<std::int32_t, 1> n_value_bins, In<std::int64_t, 1> bin_
                       In<std::int64_t, 1> min_hessian, In<std::int64_t, 2> scales,
                       nb::object splits, Out<std::int64_t, 3> left_sums, int n_threads) {
     const FeatureBins features = feature_bins(n_value_bins, bin_offsets);
-    const std::int64_t n_outputs = length(sums, 1);
-    const Words words = words_of(length(histograms, 2) - 1, n_outputs);
+    const Words words = words_of(length(histograms, 2) - 1, length(sums, 1));
     const Records<NodeRecord> records(nodes);
     const Records<SplitRecord> found(splits, PyBUF_WRITABLE);
     const std::int64_t n_nodes = records.size();
     check_thread_count(n_threads);
     require(length(histograms, 1) == features.total_bins(), "histograms have other bins");
-    require(length(sums) == n_nodes && length(sums, 2) == 2,
-            "sums must be (n_nodes, n_outputs, 2)");
-    require(length(left_sums) == n_nodes && length(left_sums, 1) == n_outputs &&
-                length(left_sums, 2) == 2,
-            "left_sums must be (n_nodes, n_outputs, 2)");
-    require(found.size() == n_nodes, "splits must be (n_nodes,)");
-    require(length(min_hessian) == n_outputs, "min_hessian must be (n_outputs,)");
-    require(length(scales) == n_outputs && length(scales, 1) == 2, "scales must be (n_outputs, 2)");
+    check_search(n_nodes, sums, words, min_hessian, scales, found.size(), left_sums);
     check_slots(records.data(), n_nodes, length(histograms));
-    check_scales(scales.data(), words);
     const SplitRules rules{reg_lambda, gamma, min_samples_leaf, min_hessian.data(), scales.data()};
     const ReleasedGil released;
     find_splits(features, words, histograms.data(), records.data(), sums.data(), n_nodes, rules,
                 found.data(), left_sums.data(), n_threads);
+}
+
+void bind_search_level(Bytes bins, In<std::int32_t, 1> n_value_bins,
+                       In<std::int64_t, 1> bin_offsets, In<RowId, 1> row_order,
+                       In<std::int32_t, 2> fixed_point, nb::object nodes, In<std::int64_t, 3> sums,
+                       double reg_lambda, double gamma, std::int64_t min_samples_leaf,
+                       In<std::int64_t, 1> min_hessian, In<std::int64_t, 2> scales, bool keep,
+                       Out<std::int64_t, 3> histograms, nb::object splits,
+                       Out<std::int64_t, 3> left_sums, int n_threads) {
+    const FeatureBins features = feature_bins(n_value_bins, bin_offsets);
+    const Words words = words_of(length(fixed_point, 1), length(sums, 1));
+    const Records<NodeRecord> records(nodes);
+    const Records<SplitRecord> found(splits, PyBUF_WRITABLE);
+    const std::int64_t n_nodes = records.size();
+    check_thread_count(n_threads);
+    check_histogram_rows(bins, features, fixed_point);
+    check_histogram_slots(histograms, features, words);
+    check_search(n_nodes, sums, words, min_hessian, scales, found.size(), left_sums);
+    check_nodes(records.data(), n_nodes, length(row_order));
+    check_slots(records.data(), n_nodes, length(histograms));
+    const SplitRules rules{reg_lambda, gamma, min_samples_leaf, min_hessian.data(), scales.data()};
+    const ReleasedGil released;
+    search_level(bin_matrix(bins), features, words, row_order.data(), fixed_point.data(),
+                 records.data(), sums.data(), n_nodes, rules, keep, histograms.data(), found.data(),
+                 left_sums.data(), n_threads);
 }
 
 void bind_route_rows(Bytes columns, In<std::int32_t, 1> n_value_bins, nb::object nodes,
@@ -200,6 +241,12 @@ void bind_training(nb::module_& module) {
                array("histograms"), "nodes"_a, array("sums"), "reg_lambda"_a, "gamma"_a,
                "min_samples_leaf"_a, array("min_hessian"), array("scales"), "splits"_a,
                array("left_sums"), "n_threads"_a, "Write the best split of each node.");
+    module.def("search_level", &bind_search_level, array("bins"), array("n_value_bins"),
+               array("bin_offsets"), array("row_order"), array("fixed_point"), "nodes"_a,
+               array("sums"), "reg_lambda"_a, "gamma"_a, "min_samples_leaf"_a, array("min_hessian"),
+               array("scales"), "keep"_a, array("histograms"), "splits"_a, array("left_sums"),
+               "n_threads"_a,
+               "Build, subtract and search in one pass; write the best split of each node.");
     module.def("route_rows", &bind_route_rows, array("columns"), array("n_value_bins"), "nodes"_a,
                "splits"_a, array("row_order"), array("sides"), array("routed"), array("left_rows"),
                "n_threads"_a, "Partition the rows of each node; write how many went left.");

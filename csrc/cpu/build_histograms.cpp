@@ -104,8 +104,10 @@ void build_histograms(const BinMatrix& bins, const FeatureBins& features, const 
     std::vector<PanelSums> workers(worker_count(n_tasks, n_threads));
     parallel_for(n_tasks, n_threads, [&](std::int64_t index, int worker) {
         const Task& task = plan.tasks[static_cast<std::size_t>(index)];
+        std::int64_t* cells =
+            task.histogram + features.bin_offsets[task.first_feature] * words.per_cell();
         workers[static_cast<std::size_t>(worker)].sum_rows(
-            in, task.begin, task.end, task.first_feature, task.end_feature, task.histogram);
+            in, task.begin, task.end, task.first_feature, task.end_feature, cells);
     });
     const Blocks blocks{slot_size, kBlockWords};
     parallel_for(plan.partials.empty() ? 0 : blocks.count(), n_threads,

@@ -126,6 +126,14 @@ void find_splits(const FeatureBins& features, const Words& words, const std::int
                  const SplitRules& rules, SplitRecord* splits, std::int64_t* left_sums,
                  int n_threads);
 
+// The three above in one pass, bit for bit; a node without `build` lies beside its sibling. Slots
+// hold their nodes' histograms afterwards if `keep`; else what is in them is nobody's.
+void search_level(const BinMatrix& bins, const FeatureBins& features, const Words& words,
+                  const RowId* row_order, const std::int32_t* fixed_point, const NodeRecord* nodes,
+                  const std::int64_t* sums, std::int64_t n_nodes, const SplitRules& rules,
+                  bool keep, std::int64_t* histograms, SplitRecord* splits, std::int64_t* left_sums,
+                  int n_threads);
+
 // routed: row_order with the rows of each node partitioned. columns: transposed bins. row_order,
 // sides, routed: (n_ordered,); sides is scratch memory. left_rows: (n_nodes,).
 void route_rows(const std::uint8_t* columns, std::int64_t n_rows, const std::int32_t* n_value_bins,

@@ -130,7 +130,7 @@ void pack_rows(const std::int32_t* fixed_point, const RowId* rows, std::int64_t 
 }  // namespace
 
 void PanelSums::sum_rows(const HistogramRows& in, std::int64_t begin, std::int64_t stop,
-                         std::int64_t first, std::int64_t end, std::int64_t* histogram) {
+                         std::int64_t first, std::int64_t end, std::int64_t* cells) {
     packed_.resize(static_cast<std::size_t>(in.layout.panel_words()));
     words_.resize(static_cast<std::size_t>(kChunkRows * in.layout.n_words));
     codes_.resize(static_cast<std::size_t>(kChunkRows * in.layout.panel_features));
@@ -148,7 +148,7 @@ void PanelSums::sum_rows(const HistogramRows& in, std::int64_t begin, std::int64
             add_chunk(in, in.row_order + begin, n_rows, first, end, ahead);
         }
         begin = piece_end;
-        is_first ? drain<false>(in, first, end, histogram) : drain<true>(in, first, end, histogram);
+        is_first ? drain<false>(in, first, end, cells) : drain<true>(in, first, end, cells);
         is_first = false;
     } while (begin < stop);
 }
@@ -180,10 +180,9 @@ void PanelSums::add_chunk(const HistogramRows& in, const RowId* rows, std::int64
 // Moves packed sums into wide cells and leaves zeros.
 template <bool kAdd>
 void PanelSums::drain(const HistogramRows& in, std::int64_t first, std::int64_t end,
-                      std::int64_t* histogram) {
+                      std::int64_t* cells) {
     const std::int64_t n_words = in.layout.n_words;
     const auto put = [](std::int64_t& cell, std::int64_t sum) { cell = kAdd ? cell + sum : sum; };
-    std::int64_t* cells = histogram + in.features.bin_offsets[first] * (1 + n_words);
     for (std::int64_t feature = first; feature < end; ++feature) {
         PackedWord* packed = packed_.data() + (feature - first) * kStride * n_words;
         const std::int64_t n_bins =

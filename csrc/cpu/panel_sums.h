@@ -23,17 +23,17 @@ struct RowsAhead;
 // Memory of one worker.
 class PanelSums {
   public:
-    // Writes the cells of features first..end-1, summed over row_order[begin..stop-1], into a
-    // histogram. Throws if a row is out of range; a code is not looked at, and any has room.
+    // Writes the cells of features first..end-1, summed over row_order[begin..stop-1]; these
+    // features' cells alone. Throws if a row is out of range; a code is not looked at, and any has
+    // room.
     void sum_rows(const HistogramRows& in, std::int64_t begin, std::int64_t stop,
-                  std::int64_t first, std::int64_t end, std::int64_t* histogram);
+                  std::int64_t first, std::int64_t end, std::int64_t* cells);
 
   private:
     void add_chunk(const HistogramRows& in, const RowId* rows, std::int64_t n_rows,
                    std::int64_t first, std::int64_t end, RowsAhead ahead);
     template <bool kAdd>
-    void drain(const HistogramRows& in, std::int64_t first, std::int64_t end,
-               std::int64_t* histogram);
+    void drain(const HistogramRows& in, std::int64_t first, std::int64_t end, std::int64_t* cells);
 
     std::vector<PackedWord> packed_;   // cells of features are 0 between calls
     std::vector<PackedWord> words_;    // what the rows of a chunk add

@@ -75,6 +75,25 @@ FOREST = {
     "x": np.zeros((N_ROWS, N_FEATURES)),
     "is_bfloat16": False,
 }
+HISTOGRAM_ROWS = {
+    "bins": np.zeros((N_ROWS, N_FEATURES), np.uint8),
+    **LAYOUT,
+    "row_order": np.arange(N_ROWS, dtype=np.uint32),
+    "fixed_point": np.ones((N_ROWS, 2), np.int32),
+}
+SEARCH = {
+    "histograms": np.zeros((N_SLOTS, TOTAL_BINS, 3), np.int64),
+    "nodes": nodes(),
+    "sums": np.zeros((1, 1, 2), np.int64),
+    "reg_lambda": 0.0,
+    "gamma": 0.0,
+    "min_samples_leaf": 1,
+    "min_hessian": np.ones(1, np.int64),
+    "scales": np.zeros((1, 2), np.int64),
+    "splits": splits(),
+    "left_sums": np.zeros((1, 1, 2), np.int64),
+    "n_threads": 2,
+}
 GOOD: dict[str, dict[str, Any]] = {
     "distinct_values": {
         "x": np.zeros((N_ROWS, N_FEATURES)),
@@ -140,10 +159,7 @@ GOOD: dict[str, dict[str, Any]] = {
         "n_threads": 2,
     },
     "build_histograms": {
-        "bins": np.zeros((N_ROWS, N_FEATURES), np.uint8),
-        **LAYOUT,
-        "row_order": np.arange(N_ROWS, dtype=np.uint32),
-        "fixed_point": np.ones((N_ROWS, 2), np.int32),
+        **HISTOGRAM_ROWS,
         "nodes": nodes(),
         "histograms": np.zeros((N_SLOTS, TOTAL_BINS, 3), np.int64),
         "n_outputs": 1,
@@ -154,20 +170,8 @@ GOOD: dict[str, dict[str, Any]] = {
         "histograms": np.zeros((N_SLOTS, TOTAL_BINS, 3), np.int64),
         "n_threads": 2,
     },
-    "find_splits": {
-        **LAYOUT,
-        "histograms": np.zeros((N_SLOTS, TOTAL_BINS, 3), np.int64),
-        "nodes": nodes(),
-        "sums": np.zeros((1, 1, 2), np.int64),
-        "reg_lambda": 0.0,
-        "gamma": 0.0,
-        "min_samples_leaf": 1,
-        "min_hessian": np.ones(1, np.int64),
-        "scales": np.zeros((1, 2), np.int64),
-        "splits": splits(),
-        "left_sums": np.zeros((1, 1, 2), np.int64),
-        "n_threads": 2,
-    },
+    "find_splits": {**LAYOUT, **SEARCH},
+    "search_level": {**HISTOGRAM_ROWS, **SEARCH, "keep": True},
     "route_rows": {
         "columns": np.zeros((N_FEATURES, N_ROWS), np.uint8),
         "n_value_bins": LAYOUT["n_value_bins"],
@@ -239,6 +243,7 @@ OUTPUTS = {
     "build_histograms": {"histograms"},
     "subtract_histograms": {"histograms"},
     "find_splits": {"splits", "left_sums"},
+    "search_level": {"histograms", "splits", "left_sums"},
     "route_rows": {"sides", "routed", "left_rows"},
     "update_predictions": {"predictions"},
     "predict": {"sums"},

@@ -215,6 +215,15 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("portable_math", {"x": np.ones(N_ROWS)}),
     ("portable_math", {"results": np.zeros(N_ROWS - 1, np.float32)}),
 ]
+WRONG += [  # what is wrong for one of the steps is wrong for all of them in one pass
+    ("search_level", wrong)
+    for kernel, wrong in WRONG
+    if kernel in ("build_histograms", "find_splits") and "n_outputs" not in wrong
+]
+WRONG += [
+    ("search_level", {"nodes": nodes(build=False, sibling_slot=1)}),  # which is not in the batch
+    ("search_level", {"sums": np.zeros((1, 3, 2), np.int64)}),
+]
 
 
 def test_every_kernel_is_listed() -> None:
@@ -276,6 +285,25 @@ NOTHING: list[tuple[str, dict[str, Any]]] = [
         },
     ),
     ("subtract_histograms", {"nodes": nodes()[:0]}),
+    ("search_level", {"nodes": nodes(n_rows=0, count=0)}),
+    (
+        "search_level",
+        {
+            "nodes": nodes()[:0],
+            "splits": splits()[:0],
+            "sums": np.zeros((0, 1, 2), np.int64),
+            "left_sums": np.zeros((0, 1, 2), np.int64),
+        },
+    ),
+    (
+        "search_level",
+        {
+            "bins": np.zeros((N_ROWS, 0), np.uint8),
+            "n_value_bins": np.zeros(0, np.int32),
+            "bin_offsets": np.zeros(1, np.int64),
+            "histograms": np.zeros((N_SLOTS, 0, 3), np.int64),
+        },
+    ),
     ("route_rows", {"nodes": nodes(n_rows=0)}),
     (
         "route_rows",
@@ -321,7 +349,7 @@ def test_inputs_may_be_read_only_and_outputs_may_not(kernel: str) -> None:
 def test_row_ids_and_codes_are_read_of_the_nodes_alone() -> None:
     rows = np.full(N_ROWS, 2**32 - 1, np.uint32)
     rows[:3] = (0, 1, N_ROWS - 1)
-    for kernel in ("build_histograms", "route_rows"):
+    for kernel in ("build_histograms", "search_level", "route_rows"):
         call(kernel, {**GOOD[kernel], "row_order": rows, "nodes": nodes(n_rows=3)})
 
 

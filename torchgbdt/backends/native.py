@@ -10,40 +10,35 @@ from typing import Any
 import numpy as np
 
 from torchgbdt import _native
+from torchgbdt.backends.native_data import NativeDataKernels
 from torchgbdt.backends.native_run import Losses, NativeRun
-from torchgbdt.backends.native_sources import forest_arrays, host_blocks, host_rows
 from torchgbdt.backends.stored_rows import LARGE_DATA, Grouping
 from torchgbdt.core.arrays import (
     SUM_DTYPE,
-    BinArray,
     Float32Array,
-    Float64Array,
     Int32Array,
     Int64Array,
     RecordArray,
 )
 from torchgbdt.core.backend import (
     NODE_DTYPE,
-    ComputeBackend,
     GradientExtremes,
     LevelBatch,
     RunRows,
     RunSettings,
 )
-from torchgbdt.core.binning import BinThresholds
 from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.errors import BackendError, StateError
-from torchgbdt.core.feature_source import FeatureSource, HostMatrix
 from torchgbdt.core.fixed_point import loss_bits
 from torchgbdt.core.metrics import MeanLoss
 from torchgbdt.core.splits import SPLIT_DTYPE, Histograms, SplitRules
-from torchgbdt.core.tree import Forest, Tree
+from torchgbdt.core.tree import Tree
 
 _MAX_SAMPLES_LEAF = 2**62
 """More than any node has; a larger setting means the same and fits into int64."""
 
 
-class NativeBackend(ComputeBackend):
+class NativeBackend(NativeDataKernels):
     """Trains on the CPU, with results that do not depend on the number of threads.
 
     Parameters
@@ -55,76 +50,9 @@ class NativeBackend(ComputeBackend):
     name = "cpu"
 
     def __init__(self, n_threads: int, grouping: Grouping = LARGE_DATA) -> None:
-        self._n_threads = n_threads
+        super().__init__(n_threads)
         self._grouping = grouping
         self._run: NativeRun | None = None
-
-    # --- outside a run -----------------------------------------------------------------------
-
-    def distinct_values(
-        self, source: FeatureSource, kept_rows: Int64Array | None, features: range, limit: int
-    ) -> list[Float64Array | None]:
-        """See ComputeBackend."""
-        if not isinstance(source, HostMatrix):
-            return super().distinct_values(source, kept_rows, features, limit)
-        values = np.empty((len(features), limit), np.float64)
-        counts = np.empty(len(features), np.int64)
-        matrix = (source.values, source.is_bfloat16)
-        _native.distinct_values(*matrix, kept_rows, features.start, values, counts, self._n_threads)
-        found = zip(values, counts.tolist(), strict=True)
-        return [few[:count] if count <= limit else None for few, count in found]
-
-    def sort_columns(
-        self, source: FeatureSource, rows: Int64Array, features: range
-    ) -> Float64Array:
-        """See ComputeBackend."""
-        columns = np.empty((len(features), rows.size), np.float64)
-        matrix, chosen, first = host_rows(source, rows, features)
-        _native.sort_columns(
-            matrix.values, matrix.is_bfloat16, chosen, first, columns, self._n_threads
-        )
-        return columns
-
-    def bin_features(
-        self,
-        source: FeatureSource,
-        kept_rows: Int64Array | None,
-        thresholds: BinThresholds,
-        bins: BinArray,
-    ) -> None:
-        """See ComputeBackend."""
-        cuts = (thresholds.values, thresholds.offsets, thresholds.n_value_bins)
-        if isinstance(source, HostMatrix):
-            _native.bin_features(
-                source.values, source.is_bfloat16, kept_rows, *cuts, bins, self._n_threads
-            )
-            return
-        for rows, block in host_blocks(source, kept_rows):
-            _native.bin_features(block.values, False, None, *cuts, bins[rows], self._n_threads)
-
-    def predict(self, forest: Forest, source: FeatureSource, sums: Float32Array) -> None:
-        """See ComputeBackend."""
-        for rows, block in host_blocks(source):
-            _native.predict(
-                *forest_arrays(forest),
-                block.values,
-                block.is_bfloat16,
-                sums[rows],
-                self._n_threads,
-            )
-
-    def predict_leaves(self, forest: Forest, source: FeatureSource, leaves: Int32Array) -> None:
-        """See ComputeBackend."""
-        for rows, block in host_blocks(source):
-            _native.predict_leaves(
-                *forest_arrays(forest),
-                block.values,
-                block.is_bfloat16,
-                leaves[rows],
-                self._n_threads,
-            )
-
-    # --- a run -------------------------------------------------------------------------------
 
     def prepare(self, train: RunRows, valids: Sequence[RunRows], settings: RunSettings) -> None:
         """See ComputeBackend. What is given is used where it lies, until rows are grouped."""
@@ -248,24 +176,50 @@ class NativeBackend(ComputeBackend):
 
     def find_splits(self, batch: LevelBatch, rules: SplitRules) -> tuple[RecordArray, Int64Array]:
         """See ComputeBackend."""
-        splits = np.empty(batch.nodes.size, SPLIT_DTYPE)
-        sums = np.ascontiguousarray(batch.sums)
-        left_sums = np.empty(sums.shape, SUM_DTYPE)
+        found = _FoundSplits(batch)
         _native.find_splits(
             *self.run.feature_bins,
             self.run.histograms,
             _nodes(batch.nodes),
-            sums,
+            found.sums,
             rules.reg_lambda,
             rules.gamma,
             min(rules.min_samples_leaf, _MAX_SAMPLES_LEAF),
             rules.min_hessian,
             rules.scales,
-            splits,
-            left_sums,
+            found.splits,
+            found.left_sums,
             self._n_threads,
         )
-        return splits, left_sums
+        return found.splits, found.left_sums
+
+    def search_level(
+        self, batch: LevelBatch, rules: SplitRules, communicator: Communicator, keep: bool
+    ) -> tuple[RecordArray, Int64Array]:
+        """See ComputeBackend. One pass, unless ranks must exchange histograms in between."""
+        if communicator.size > 1:
+            return super().search_level(batch, rules, communicator, keep)
+        run = self.run
+        found = _FoundSplits(batch)
+        _native.search_level(
+            run.rows[0].bins,
+            *run.feature_bins,
+            run.row_order,
+            run.fixed_point,
+            _nodes(batch.nodes),
+            found.sums,
+            rules.reg_lambda,
+            rules.gamma,
+            min(rules.min_samples_leaf, _MAX_SAMPLES_LEAF),
+            rules.min_hessian,
+            rules.scales,
+            keep,
+            run.histograms,
+            found.splits,
+            found.left_sums,
+            self._n_threads,
+        )
+        return found.splits, found.left_sums
 
     def run_settings(self) -> RunSettings:
         """See ComputeBackend."""
@@ -383,6 +337,15 @@ class NativeBackend(ComputeBackend):
             "raised_hessians": 0,
         }
         return facts if self._run is None else facts | self._run.diagnostics()
+
+
+class _FoundSplits:
+    """What a search reads and fills besides histograms: node sums, splits and left sums."""
+
+    def __init__(self, batch: LevelBatch) -> None:
+        self.sums = np.ascontiguousarray(batch.sums)
+        self.splits = np.empty(batch.nodes.size, SPLIT_DTYPE)
+        self.left_sums = np.empty(self.sums.shape, SUM_DTYPE)
 
 
 def _records(records: RecordArray, dtype: np.dtype[np.void]) -> RecordArray:
