@@ -62,7 +62,7 @@ def metric_table(comparison: Comparison) -> str:
 
 
 def busy_table(comparison: Comparison) -> str:
-    """How much slower each is while others want all cores."""
+    """How much slower each is beside as many busy processes as threads."""
     row = slow_downs(comparison)
     return _table("times", comparison, [row] if row.values else [], lambda v: f"{v:.1f}")
 
