@@ -137,7 +137,40 @@ def test_a_failed_run_is_counted_and_ctrl_c_keeps_what_there_is(
                "--repeats", "1", "--out", str(tmp_path / "one")]  # fmt: skip
     monkeypatch.setattr("sys.argv", command)
     monkeypatch.setattr(compare, "make_plan", lambda *_: runs)
-    with pytest.raises(SystemExit, match=f"{n_failed} of 4 runs failed"):
+    with pytest.raises(SystemExit, match=f"^{n_failed} of 4 runs failed"):
         compare.main()
     assert len(compare.Comparison.load(tmp_path / "one.json").measurements) == n_measured
     assert (tmp_path / "one.md").read_text("utf-8").startswith("# Speed")
+
+
+def test_only_a_whole_run_of_full_sizes_takes_the_place_of_the_table() -> None:
+    names = [compare.file_name(*flags) for flags in ((False, True), (False, False), (True, True))]
+    assert names == ["speed", "part", "quick"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"), [([], "speed"), (["--rows", "W4"], "part"), (["--quick"], "quick")]
+)
+def test_what_was_asked_for_decides_the_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: list[str], name: str
+) -> None:
+    monkeypatch.setattr("sys.argv", ["compare.py", "--repeats", "1", *arguments])
+    monkeypatch.setattr(compare, "RESULTS", tmp_path)
+    monkeypatch.setattr(compare, "is_installed", lambda _: True)
+    monkeypatch.setattr(compare, "run_all", lambda runs, _: ([fake(one) for one in runs], 0))
+    compare.main()
+    assert {file.name for file in tmp_path.iterdir()} == {f"{name}.json", f"{name}.md"}
+
+
+def test_where_nothing_was_measured_nothing_is_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(compare, "make_data", interrupted)
+    monkeypatch.setattr(compare, "RESULTS", tmp_path)
+    monkeypatch.setattr("sys.argv", ["compare.py", "--quick", "--rows", "W4"])
+    with pytest.raises(SystemExit, match="nothing is written"):
+        compare.main()
+    assert list(tmp_path.iterdir()) == []
