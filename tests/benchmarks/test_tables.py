@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import report
 from bars import Bar, bars
+from contenders import CLASSES
 from measurement import Comparison, Measurement, under_load
 from plan import Run, make_plan
 from summary import growth_per_row, seconds_rows, slow_downs, speed_up, training_rows
@@ -233,3 +234,22 @@ def test_the_plot_shows_times_by_that_of_the_fastest_peer(
         "LightGBM by columns": [(1.0, 0), (1.0, 1), (1.0, 2)],
         "CatBoost": [(1.6, 0)],
     }
+
+
+def test_the_legend_of_all_contenders_lies_within_the_plot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matplotlib import pyplot as plt
+    from speed_plot import plot
+
+    figures = []
+    monkeypatch.setattr(plt, "close", figures.append)
+    plot(Comparison(FACTS, [measured(name, 1.0) for name in CLASSES]), tmp_path / "plot.svg")
+    monkeypatch.undo()
+    (figure,) = figures
+    legend = figure.axes[0].get_legend()
+    assert len(legend.get_texts()) == len(CLASSES)
+    legend_box, box = legend.get_window_extent(), figure.bbox
+    plt.close(figure)
+    assert box.x0 <= legend_box.x0 and legend_box.x1 <= box.x1
+    assert box.y0 <= legend_box.y0 and legend_box.y1 <= box.y1
