@@ -3,7 +3,8 @@
     python benchmarks/compare.py --quick --rows W4 bin
 
 One process per run, and the libraries take turns. Prints the tables and writes them, with every
-single measurement, to benchmarks/results/. README.md, section "Speed", says what is the same for
+single measurement, to benchmarks/results/: "speed" if all rows of all contenders were measured,
+"part" if not, "quick" for quick sizes. README.md, section "Speed", says what is the same for
 all.
 """
 
@@ -39,20 +40,31 @@ def main() -> None:
         "repeats": options.repeats,
         "quick": options.quick,
     }
+    if not measurements:
+        sys.exit("nothing was measured, and nothing is written.")
     comparison = Comparison(facts, measurements)
-    out = options.out or RESULTS / ("quick" if options.quick else "speed")
+    is_whole = failed == 0 and set(options.rows) == set(ROWS) and len(contenders) == len(CLASSES)
+    out = options.out or RESULTS / file_name(options.quick, is_whole)
     comparison.save(out.with_suffix(".json"))
     text = page(comparison)
     out.with_suffix(".md").write_text(text, "utf-8")
     print(f"\n{text}\nwritten to {out.with_suffix('.md')} and {out.with_suffix('.json')}")
     if failed:
-        sys.exit(f"{failed} of {len(runs)} runs failed; see above.")
+        sys.exit(f"{failed} of {len(runs)} runs failed or were not made; see above.")
+
+
+def file_name(quick: bool, is_whole: bool) -> str:
+    """README.md is made of "speed": a part of it, or other sizes, must not take its place."""
+    if quick:
+        return "quick"
+    return "speed" if is_whole else "part"
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=ROWS, metavar="ROW",
-                        help=f"of {', '.join(ROWS)} (default: all)")  # fmt: skip
+                        help=f"of {', '.join(ROWS)}, as in workloads.py and plan.py "
+                             "(default: all)")  # fmt: skip
     parser.add_argument("--contenders", nargs="+", choices=list(CLASSES), default=list(CLASSES),
                         metavar="NAME", help=f"of {', '.join(CLASSES)} (default: all)")  # fmt: skip
     parser.add_argument("--repeats", type=int, default=3, help="medians are of so many runs")
@@ -63,17 +75,18 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def run_all(runs: Sequence[Run], quick: bool) -> tuple[list[Measurement], int]:
-    """Measure, saying how far it is; how many runs failed. Ctrl-C ends it with what there is."""
+    """Measure, saying how far it is; how many runs lack. Ctrl-C ends it with what there is."""
     start = time.monotonic()
     measurements: list[Measurement] = []
     failed = 0
     with tempfile.TemporaryDirectory(prefix="torchgbdt-bench-") as temporary:
         folders: dict[str, Path] = {}
         for number, run in enumerate(runs, 1):
-            if run.workload not in folders:
-                folders[run.workload] = Path(temporary) / str(len(folders))
-                save_data(make_data(find_workload(run.workload, quick)), folders[run.workload])
             try:
+                if run.workload not in folders:
+                    folder = Path(temporary) / str(len(folders))
+                    save_data(make_data(find_workload(run.workload, quick)), folder)
+                    folders[run.workload] = folder
                 measured = measure(run, quick, folders[run.workload], os.environ)
             except FailedRunError as error:
                 failed += 1

@@ -10,6 +10,10 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 
+# What figures depend on. Results do not count: a run of a clean tree writes them.
+SOURCES = ("torchgbdt", "csrc", "CMakeLists.txt", "pyproject.toml", "constraints.txt",
+           "benchmarks", ":!benchmarks/results", "demo")  # fmt: skip
+
 
 def machine_facts() -> dict[str, Any]:
     """The machine and the state of the code, for people to read."""
@@ -49,10 +53,10 @@ def _cpuinfo(field: str) -> str:
 
 
 def _commit() -> str:
-    """Short hash; with a + if files differ from it; "unknown" outside of a clone."""
+    """Short hash; with a + if any of ``SOURCES`` differs from it; "unknown" outside of a clone."""
     try:
         commit = _git("rev-parse", "--short", "HEAD")
-        return commit + ("+" if _git("status", "--porcelain", "--", "torchgbdt", "csrc") else "")
+        return commit + ("+" if _git("status", "--porcelain", "--", *SOURCES) else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 

@@ -13,12 +13,13 @@ class Measurement:
     Attributes
     ----------
     task : train; predict: trained as well, then timed on the training rows; bin: nothing else.
-    busy : other processes wanted all cores at the time.
+    busy : as many other processes as threads never rested at the time.
     seconds : binning and training; of task ``bin`` binning alone.
     binning_seconds : as far as a library bins apart from training.
     processor_seconds : of all threads, system calls included.
     peak_bytes, growth_bytes : resident at most while binning and training; the same less what was
-        resident before, rows and library included.
+        resident before, rows and library included. None where the system cannot tell that peak from
+        an earlier one.
     metric : on the test rows; lower is better.
     """
 
@@ -65,5 +66,5 @@ class Comparison:
 
 
 def under_load(measurement: Measurement) -> Measurement:
-    """The same, marked as measured beside other work."""
+    """The same, marked as busy."""
     return replace(measurement, busy=True)

@@ -58,8 +58,8 @@ def run(
     if task == "bin":
         return result | {"seconds": _seconds(lambda: contender.bin_alone(rows))}
 
-    restart_peak()
-    resident, processor = resident_bytes(), time.process_time()
+    resident = resident_bytes() if restart_peak() else None
+    processor = time.process_time()
     start = time.perf_counter()
     binned = contender.bin(rows)
     binned_at = time.perf_counter()
@@ -69,9 +69,10 @@ def run(
         "seconds": end - start,
         "binning_seconds": binned_at - start if contender.bins_apart else None,
         "processor_seconds": time.process_time() - processor,
-        "peak_bytes": peak_bytes(),
-        "growth_bytes": peak_bytes() - resident,
     }
+    if resident is not None:
+        peak = peak_bytes()
+        result |= {"peak_bytes": peak, "growth_bytes": peak - resident}
     result["metric"] = checked_metric(workload, contender.predict(data.X_test), data.y_test)
     result["digest"] = contender.digest()
     if task == "predict":

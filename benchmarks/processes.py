@@ -1,10 +1,11 @@
-"""Starting one measurement, alone on the machine or beside others that want all its cores."""
+"""Starting one measurement, alone or beside as many processes that never rest as it has threads."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from measurement import Measurement, under_load
@@ -17,8 +18,8 @@ LIMIT_SECONDS = 1200
 _NOT_INHERITED = {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_NUM_THREADS"}
 _NOT_INHERITED |= {"OMP_WAIT_POLICY", "OMP_PROC_BIND", "OMP_DYNAMIC", "GOMP_CPU_AFFINITY"}
 
-# Ends by itself, should nobody be left to end it.
-_BURN = f"import time\nend = time.time() + {LIMIT_SECONDS}\nwhile time.time() < end: pass"
+# Ends by itself soon after the process with this id, should that have had no time to end it.
+_BURN = "import os\nwhile os.getppid() == {}:\n    for _ in range(100_000): pass"
 
 
 class FailedRunError(Exception):
@@ -36,7 +37,7 @@ def measure(run: Run, quick: bool, data: Path, environment: Mapping[str, str]) -
     command = [sys.executable, str(HERE / "one_run.py"), run.contender, run.workload]
     command += ["--task", run.task, "--threads", str(run.threads), "--data", str(data)]
     command += ["--quick"] if quick else []
-    with _burning(run.threads if run.busy else 0):
+    with burning(run.threads if run.busy else 0):
         try:
             result = subprocess.run(
                 command,
@@ -55,12 +56,18 @@ def measure(run: Run, quick: bool, data: Path, environment: Mapping[str, str]) -
 
 
 @contextmanager
-def _burning(n_processes: int) -> Iterator[None]:
-    """So many other processes that never rest."""
-    others = [subprocess.Popen([sys.executable, "-S", "-c", _BURN]) for _ in range(n_processes)]
-    try:
-        yield
-    finally:
-        for other in others:
-            other.kill()
-            other.wait()
+def burning(n_processes: int) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """So many other processes that never rest; they are gone when the block is left."""
+    command = [sys.executable, "-S", "-c", _BURN.format(os.getpid())]
+    others: list[subprocess.Popen[bytes]] = []
+    with ExitStack() as stack:
+        for _ in range(n_processes):
+            # Ctrl-C reaches them as well; what they would say of it is nobody's business.
+            others.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+            stack.callback(_end, others[-1])
+        yield others
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()

@@ -1,30 +1,30 @@
-"""How much memory this process has had resident at most, on Linux and macOS."""
+"""How much memory this process has had resident at most: as Linux says it."""
 
-import resource
-import sys
-from contextlib import suppress
 from pathlib import Path
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
-def restart_peak() -> None:
-    """Let the peak begin at what is resident now, where the system can; elsewhere it goes on."""
-    with suppress(OSError):
+def restart_peak() -> bool:
+    """Let the peak begin at what is resident now; False where the system cannot.
+
+    Not every system is Linux, and not every container may write there.
+    """
+    try:
         _RESET.write_text("5")
+    except OSError:
+        return False
+    return True
 
 
 def peak_bytes() -> int:
     """The most that was resident since ``restart_peak``."""
-    if _STATUS.is_file():
-        return _kilobytes("VmHWM") * 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+    return _kilobytes("VmHWM") * 1024
 
 
 def resident_bytes() -> int:
-    """What is resident now; the peak so far where the system does not say."""
-    return _kilobytes("VmRSS") * 1024 if _STATUS.is_file() else peak_bytes()
+    """What is resident now."""
+    return _kilobytes("VmRSS") * 1024
 
 
 def _kilobytes(name: str) -> int:

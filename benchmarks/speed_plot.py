@@ -25,7 +25,7 @@ def plot(comparison: Comparison, path: Path) -> None:
     from matplotlib import pyplot as plt
 
     rows = [row for row in seconds_rows(comparison) if row.best_peer is not None]
-    figure, axes = plt.subplots(figsize=(7.5, 0.36 * len(rows) + 1.3))
+    figure, axes = plt.subplots(figsize=(7.5, 0.36 * len(rows) + 1.5))
     for name in CLASSES:
         found = [
             (row.values[name] / row.values[row.best_peer], position)
@@ -52,7 +52,8 @@ def plot(comparison: Comparison, path: Path) -> None:
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks], fontsize=8)
     axes.minorticks_off()
     axes.set_xlabel("time by that of the fastest peer (log scale; left of 1 is faster)", fontsize=8)
-    axes.legend(fontsize=7, frameon=False, ncols=len(CLASSES), loc="lower right",
+    # as wide as the picture in two lines; in one, the first names would be cut off
+    axes.legend(fontsize=7, frameon=False, ncols=(len(CLASSES) + 1) // 2, loc="lower right",
                 bbox_to_anchor=(1.0, 1.0))  # fmt: skip
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)

@@ -80,7 +80,7 @@ def training_rows(
 
 
 def slow_downs(comparison: Comparison) -> Row:
-    """Seconds beside processes that want all cores, by seconds alone."""
+    """Seconds beside as many busy processes as threads, by seconds alone."""
     one, threads = comparison.measurements, comparison.facts["threads"]
     alone = _row("", one, lambda m: m.seconds, BUSY.name, threads)
     busy = _row("", one, lambda m: m.seconds, BUSY.name, threads, busy=True)

@@ -21,7 +21,11 @@ def page(comparison: Comparison) -> str:
             busy_table(comparison),
             "How many times slower beside as many busy processes as threads; a fair share is 2.",
         ),
-        "What is asked": (bars_table(comparison), ""),
+        "What is asked": (
+            bars_table(comparison),
+            "What torchgbdt wants to reach, with full sizes and nothing else running, and whether "
+            "this run did.",
+        ),
     }
     parts = ["# Speed", sources(comparison)]
     for title, (table, words) in sections.items():
@@ -38,8 +42,8 @@ def sources(comparison: Comparison) -> str:
     text = (
         f"{facts['processor']}, {facts['cores']} cores, {facts['memory_gb']:.0f} GB, "
         f"{facts['system']}; {facts['threads']} threads, medians of {facts['repeats']}; "
-        f"{OURS} at {facts['commit']}, torch {facts['torch']}, numpy {facts['numpy']}, Python "
-        f"{facts['python']}; {', '.join(peers)}; {facts['date']}."
+        f"{OURS} at commit {facts['commit']}, torch {facts['torch']}, numpy {facts['numpy']}, "
+        f"Python {facts['python']}; {', '.join([*peers, facts['date']])}."
     )
     return f"Quick sizes, not those of the titles. {text}" if facts["quick"] else text
 
@@ -62,7 +66,7 @@ def metric_table(comparison: Comparison) -> str:
 
 
 def busy_table(comparison: Comparison) -> str:
-    """How much slower each is while others want all cores."""
+    """How much slower each is beside as many busy processes as threads."""
     row = slow_downs(comparison)
     return _table("times", comparison, [row] if row.values else [], lambda v: f"{v:.1f}")
 
@@ -74,7 +78,7 @@ def bars_table(comparison: Comparison) -> str:
     for bar in found:
         asked = f"{'>=' if bar.at_least else '<='} {bar.limit:g}"
         met = "yes" if bar.met else "**no**"
-        lines.append(f"| {bar.title} | {bar.figure:.4g} | {asked} | {met} |")
+        lines.append(f"| {bar.title} | {bar.figure:.5g} | {asked} | {met} |")
     return "\n".join(lines) if found else ""
 
 

@@ -52,6 +52,23 @@ class Change:
         return self.ratio > 1 + TOLERANCE
 
 
+def failures(found: list[Change]) -> list[str]:
+    """What is wrong, a line each; nothing if every count is stored and did not grow too much.
+
+    A kernel that takes over another's work takes its instructions along. If one that is gone or
+    new were passed over, nobody would watch that work any more.
+    """
+    lines = [f"{one.workload}: {one.kernel} is stored, but was not counted now."
+             for one in found if one.found is None]  # fmt: skip
+    lines += [f"{one.workload}: {one.kernel} was counted, but is not stored."
+              for one in found if one.stored is None]  # fmt: skip
+    if lines:
+        lines.append("If that is meant: `make bench-check CHECK_OPTIONS=--store`, and say why.")
+    if n_more := sum(one.is_more for one in found):
+        lines.append(f"{n_more} counts grew by more than {100 * TOLERANCE:g}%.")
+    return lines
+
+
 def load(file: Path = FILE) -> dict[str, Counts]:
     """By toolchain."""
     stored: dict[str, Counts] = json.loads(file.read_text("utf-8")) if file.is_file() else {}

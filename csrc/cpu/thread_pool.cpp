@@ -20,7 +20,6 @@ namespace torchgbdt {
 namespace {
 
 using Run = std::function<void(std::int64_t task, int worker)>;
-
 constexpr std::size_t kMaxThreads = 1024;  // a limit against absurd settings, not a tuning
 
 void pause() {
@@ -61,8 +60,11 @@ class Spinner {
         return condition();
     }
 
-    // Further ones would keep the processors from those that work.
-    static const int kMaxSpinners;
+    // Idle helpers that spin; further ones would keep the processors from those that work. Callers
+    // are not counted: while one waits its helpers work, and the one that is done first would find
+    // its own place taken and go to sleep.
+    inline static const int kMaxSpinners =
+        std::max(0, static_cast<int>(std::thread::hardware_concurrency()) - 1);
 
   private:
     using Clock = std::chrono::steady_clock;
@@ -73,9 +75,6 @@ class Spinner {
 
     std::atomic<Clock::rep> resting_until_{0};
 };
-
-const int Spinner::kMaxSpinners =
-    std::max(0, static_cast<int>(std::thread::hardware_concurrency()) - 1);
 
 // One call of parallel_for; lives on the stack of its caller.
 struct Job {
@@ -134,8 +133,7 @@ class ThreadPool {
 
   private:
     void open(Job& job) {
-        int n_asleep = 0;
-        int n_woken = 0;
+        int n_asleep = 0, n_woken = 0;
         {
             const std::lock_guard<std::mutex> lock(mutex_);
             if (stopping_) {

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -129,6 +130,53 @@ TEST(helpers_are_woken_although_more_of_them_are_idle) {
         CHECK_EQUAL(n_alone.load(), 0);
     }
 }
+
+// Only Linux counts for a single thread; a machine with one processor has no helper that spins.
+#if defined(RUSAGE_THREAD)
+
+namespace {
+
+// How often this thread has gone to sleep so far; to be made to pause by others is no sleep.
+long sleeps_of_this_thread() {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+}
+
+}  // namespace
+
+TEST(a_helper_that_looks_out_for_work_begins_the_next_job_without_sleeping) {
+    if (std::thread::hardware_concurrency() < 2) {
+        return;
+    }
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point end = Clock::now() + std::chrono::seconds(20);
+    std::atomic<int> n_awake{0};  // jobs in a row
+    std::atomic<int> n_alone{0};
+    for (int job = 0; (job < 200 || n_awake < 10) && Clock::now() < end; ++job) {
+        std::atomic<int> n_there{0};
+        parallel_for(2, 2, [&](std::int64_t, int worker) {
+            thread_local long sleeps_until_last_job = -1;
+            if (worker > 0) {
+                n_awake = sleeps_of_this_thread() == sleeps_until_last_job ? n_awake + 1 : 0;
+            }
+            ++n_there;  // both tasks wait for each other: the helper must come, and unwoken
+            while (n_there < 2 && Clock::now() < end) {
+                std::this_thread::yield();
+            }
+            n_alone += n_there < 2 ? 1 : 0;
+            sleeps_until_last_job = sleeps_of_this_thread();
+        });
+        // long enough for a helper to fall asleep that does not look out
+        const Clock::time_point last = Clock::now();
+        while (Clock::now() - last < std::chrono::microseconds(30)) {
+        }
+    }
+    CHECK_EQUAL(n_alone.load(), 0);
+    CHECK(n_awake >= 10);
+}
+
+#endif
 
 TEST(there_are_no_more_workers_than_threads_or_tasks) {
     const int most = std::numeric_limits<int>::max();

@@ -6,10 +6,12 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 from contenders import CLASSES, OURS, PEERS, is_installed, library_of, make_contender
 from contenders.settings import Settings
 from processes import HERE, child_environment
+from resident_memory import restart_peak
 from workloads import FULL
 
 
@@ -72,6 +74,7 @@ def test_ours_has_the_settings_too() -> None:
     ("name", "limits"),
     [
         ("lightgbm", {"max_bin": 255, "min_data_in_leaf": 20, "num_leaves": 64}),
+        ("lightgbm", {"enable_bundle": False, "metric": "none"}),
         ("xgboost", {"max_bin": 256, "min_child_weight": 20.0, "tree_method": "hist"}),
         ("catboost", {"border_count": 254, "bootstrap_type": "No", "iterations": 100}),
         ("sklearn", {"max_bins": 255, "min_samples_leaf": 20, "max_leaf_nodes": None}),
@@ -97,6 +100,32 @@ def test_softmax_steps_are_made_equal() -> None:
     assert settings("W6").step(2.0) == (0.1, 1.0)
 
 
+# The c of each library's softmax Hessian c p (1 - p), with seven classes.
+SOFTMAX_FACTORS = {"lightgbm": 7 / 6, "xgboost": 2.0, "catboost": 1.0, "sklearn": 1.0}
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_each_library_gets_the_step_of_its_own_softmax_hessian(name: str) -> None:
+    given, factor = parameters(name, "W5"), SOFTMAX_FACTORS[library_of(name)]
+    rate, penalty, _ = NAMES[library_of(name)]
+    assert (given[rate], given[penalty]) == (0.1 * factor, factor)
+
+
+def test_ours_gets_the_step_of_its_softmax_hessian() -> None:
+    contender: Any = make_contender(OURS, settings("W5"))
+    given = contender.trainer().settings
+    assert (given["learning_rate"], given["reg_lambda"]) == (0.2, 2.0)
+
+
+def test_xgboosts_quantile_matrix_has_as_many_bins_as_its_training() -> None:
+    need("xgboost")
+    same = settings("W1")
+    contender = make_contender("xgboost_quantile", same)
+    X = np.arange(5000, dtype=np.float32).reshape(-1, 1)
+    starts, _ = contender.bin(contender.load(X, X[:, 0])).get_quantile_cut()
+    assert np.diff(starts).tolist() == [same.max_bins + 1]  # both ends of every bin
+
+
 @pytest.mark.parametrize("name", CLASSES)
 def test_each_contender_learns_and_is_measured(name: str) -> None:
     need(name)
@@ -112,9 +141,12 @@ def test_each_contender_learns_and_is_measured(name: str) -> None:
     measured = json.loads(result.stdout)
     assert (measured["contender"], measured["workload"]) == (name, "W4")
     assert measured["seconds"] > (measured["binning_seconds"] or 0) >= 0
-    assert measured["peak_bytes"] > measured["growth_bytes"] > 0
+    if restart_peak():  # else nobody's memory is measured
+        assert measured["peak_bytes"] > measured["growth_bytes"] > 0
     assert measured["metric"] > 0 and measured["predict_seconds"] > 0
     assert (measured["digest"] is None) == (name != OURS)
+    bins_apart = name not in (OURS, "xgboost", "sklearn")
+    assert (measured["binning_seconds"] is not None) == bins_apart
 
 
 def test_switches_of_the_machines_owner_do_not_reach_a_run() -> None:

@@ -1,6 +1,7 @@
 """Instruction counts: what is read from callgrind, what is compared, and what is refused."""
 
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import check_instructions
@@ -56,6 +57,44 @@ def test_all_counts_of_both_sides_are_listed() -> None:
         ("b", "x", None, 5),
     ]
     assert "+200.0%" in stored_counts.table(found)
+
+
+def test_a_kernel_of_one_side_alone_is_an_error_that_names_it() -> None:
+    stored = {"w": {"all": 500_000, "gone": 7, "same": 100_000}}
+    counted = {"w": {"all": 400_000, "new": 9, "same": 102_000}, "other": {"all": 1}}
+    lines = stored_counts.failures(list(changes(stored, counted)))
+    assert lines[:-1] == [
+        "w: gone is stored, but was not counted now.",
+        "w: new was counted, but is not stored.",
+        "other: all was counted, but is not stored.",
+    ]
+    assert "--store" in lines[-1]
+    assert stored_counts.failures(list(changes(stored, stored))) == []
+    assert stored_counts.failures([Change("w", "k", 100_000, 103_000)]) == [
+        "1 counts grew by more than 2%."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("counted", "message"),
+    [
+        ({"w": {"all": 1_000_000}}, None),
+        ({"w": {"all": 1_030_000}}, "1 counts grew"),
+        ({"w": {}}, "w: all is stored, but was not counted now"),
+    ],
+)
+def test_the_check_fails_with_what_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, counted: callgrind.Counts, message: str | None
+) -> None:
+    chain = toolchain("gcc", "1.0")
+    monkeypatch.setattr("sys.argv", ["check_instructions.py"])
+    monkeypatch.setattr(check_instructions, "build", lambda: Path("no.so"))
+    monkeypatch.setattr(check_instructions, "compiler", lambda: "gcc")
+    monkeypatch.setattr(callgrind, "valgrind_version", lambda: "1.0")
+    monkeypatch.setattr(callgrind, "count", lambda *_: counted)
+    monkeypatch.setattr(stored_counts, "load", lambda: {chain: {"w": {"all": 1_000_000}}})
+    with pytest.raises(SystemExit, match=message) if message else nullcontext():
+        check_instructions.main()
 
 
 def test_storing_keeps_the_counts_of_other_toolchains(tmp_path: Path) -> None:

@@ -54,6 +54,11 @@ def test_saved_rows_are_read_as_they_were(tmp_path: Path) -> None:
     assert data.X.shape == (2_500, 20) and data.y_test.shape == (20_000,)
 
 
+def test_quick_versions_must_be_better_than_a_constant() -> None:
+    assert {quick_version(one).must_beat for one in FULL.values()} == {1.0}
+    assert max(one.must_beat for one in FULL.values()) < 1
+
+
 def test_the_flights_are_the_demos() -> None:
     from flights_data import load_flights
 

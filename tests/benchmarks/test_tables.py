@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 import report
-from bars import bars
+from bars import Bar, bars
+from contenders import CLASSES
 from measurement import Comparison, Measurement, under_load
 from plan import Run, make_plan
 from summary import growth_per_row, seconds_rows, slow_downs, speed_up, training_rows
-from tables import metric_table, page, speed_table
+from tables import bars_table, memory_table, metric_table, page, sources, speed_table
 from workloads import FULL
 
 FACTS: dict[str, Any] = {
@@ -54,6 +55,7 @@ def test_ratios_of_one_contender_with_itself() -> None:
     assert speed_up(COMPARISON) == 1.9
     assert growth_per_row(COMPARISON) == 20 / 4 / 4
     assert slow_downs(COMPARISON).values == {"torchgbdt": 2.75, "lightgbm": 7}
+    assert speed_up(Comparison({**FACTS, "threads": 1}, COMPARISON.measurements)) is None
 
 
 def test_bars_say_what_is_met() -> None:
@@ -66,8 +68,21 @@ def test_bars_say_what_is_met() -> None:
         "seconds per row with 4M rows, by those with 1M": False,  # 1.25 > 1
         "different models of torchgbdt on the same workload": True,
     }
+    assert [bar.limit for bar in bars(COMPARISON)] == [3, 3, 3, 1.002, 1.8, 2.5, 1, 1]
     speed = [(bar.figure, bar.limit, bar.met) for bar in bars(COMPARISON)][:3]
     assert speed == [(1.25, 3, False), (0.5, 3, False), (4, 3, True)]  # W1, prediction, binning
+
+
+def test_a_bar_is_met_at_its_limit() -> None:
+    assert Bar("", 2, 2).met and Bar("", 2, 2, at_least=True).met
+    assert not Bar("", 2.1, 2).met and not Bar("", 1.9, 2, at_least=True).met
+
+
+def test_the_table_of_bars_says_what_was_asked() -> None:
+    lines = bars_table(COMPARISON).splitlines()
+    assert lines[2].endswith(": 1M x 28, 100 trees, depth 6 | 1.25 | >= 3 | **no** |")
+    assert lines[-2].endswith(" | 1.25 | <= 1 | **no** |")
+    assert lines[-1].endswith(" | 1 | <= 1 | yes |")
 
 
 def test_each_workload_has_an_aim_of_its_own() -> None:
@@ -114,7 +129,8 @@ def test_the_report_writes_page_plot_and_readme(
 
 def test_two_models_of_one_workload_are_told() -> None:
     other = measured("torchgbdt", 1.0, digest="e", threads=1)
-    bar = list(bars(Comparison(FACTS, [*COMPARISON.measurements, other])))[-1]
+    elsewhere = measured("torchgbdt", 1.0, digest="f", workload="W4")
+    bar = list(bars(Comparison(FACTS, [*COMPARISON.measurements, other, elsewhere])))[-1]
     assert (bar.figure, bar.met) == (2, False)
 
 
@@ -124,6 +140,12 @@ def test_the_table_has_the_best_in_bold_and_a_gap_where_nothing_was_measured() -
     assert lines[2] == "| 1M x 28, 100 trees, depth 6 | **4.00** | 5.00 | 8.00 | 0.80 |"
     assert lines[3] == "| predict 1M x 28, 100 trees, depth 6 | 0.500 | **0.250** |  | 2.00 |"
     assert metric_table(COMPARISON).splitlines()[2].endswith("| 1.1000 | 1.0030 |")
+
+
+def test_memory_is_in_megabytes_and_quick_sizes_are_told() -> None:
+    quick = Comparison({**FACTS, "quick": True}, [measured("torchgbdt", 1.0, growth_bytes=3e6)])
+    assert memory_table(quick).splitlines()[2] == "| 1M x 28, 100 trees, depth 6 | **3** |  |"
+    assert sources(quick).startswith("Quick sizes") and "Quick" not in sources(COMPARISON)
 
 
 def test_a_comparison_without_peers_has_no_ratios() -> None:
@@ -155,6 +177,18 @@ def test_the_first_row_brings_ours_on_one_thread_and_on_many_rows() -> None:
         Run("torchgbdt", "W1", "train", 1),
         Run("torchgbdt", "W1x4", "train", 2),
     ]
+    assert Run("torchgbdt", "W1", "train", 1) not in make_plan(["W1"], ["torchgbdt"], 1, 1)
+
+
+def test_binning_is_run_by_itself_and_the_busy_row_with_others_and_without() -> None:
+    assert list(make_plan(["bin", "busy"], ["a", "b"], 2, 1)) == [
+        Run("a", "W1", "bin", 2),
+        Run("b", "W1", "bin", 2),
+        Run("a", "W1/10", "train", 2),
+        Run("a", "W1/10", "train", 2, busy=True),
+        Run("b", "W1/10", "train", 2),
+        Run("b", "W1/10", "train", 2, busy=True),
+    ]
 
 
 def test_the_report_replaces_what_is_between_the_markers_and_nothing_else() -> None:
@@ -178,3 +212,44 @@ def test_the_plot_is_the_same_file_for_the_same_figures(tmp_path: Path) -> None:
     for name in ("a.svg", "b.svg"):
         plot(COMPARISON, tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_the_plot_shows_times_by_that_of_the_fastest_peer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matplotlib.axes import Axes
+    from speed_plot import plot
+
+    shown = {}
+    scatter = Axes.scatter
+
+    def record(axes: Axes, x: list[float], y: list[int], **options: Any) -> object:
+        shown[options["label"]] = list(zip(x, y, strict=True))
+        return scatter(axes, x, y, **options)
+
+    monkeypatch.setattr(Axes, "scatter", record)
+    plot(COMPARISON, tmp_path / "plot.svg")
+    assert shown == {
+        "torchgbdt": [(0.8, 0), (2.0, 1), (0.25, 2)],
+        "LightGBM by columns": [(1.0, 0), (1.0, 1), (1.0, 2)],
+        "CatBoost": [(1.6, 0)],
+    }
+
+
+def test_the_legend_of_all_contenders_lies_within_the_plot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matplotlib import pyplot as plt
+    from speed_plot import plot
+
+    figures = []
+    monkeypatch.setattr(plt, "close", figures.append)
+    plot(Comparison(FACTS, [measured(name, 1.0) for name in CLASSES]), tmp_path / "plot.svg")
+    monkeypatch.undo()
+    (figure,) = figures
+    legend = figure.axes[0].get_legend()
+    assert len(legend.get_texts()) == len(CLASSES)
+    legend_box, box = legend.get_window_extent(), figure.bbox
+    plt.close(figure)
+    assert box.x0 <= legend_box.x0 and legend_box.x1 <= box.x1
+    assert box.y0 <= legend_box.y0 and legend_box.y1 <= box.y1

@@ -148,7 +148,12 @@ class NativeRun:
         return sum(buffer.nbytes for buffer in buffers) + sum(rows.n_bytes() for rows in self.rows)
 
     def diagnostics(self) -> dict[str, Any]:
-        """Counters of the run, and the bytes of its large buffers."""
+        """Counters of the run, and the bytes of its large buffers.
+
+        "peak_memory_bytes" are those of the arrays that the run keeps, which are most at its end.
+        What a call takes for as long as it lasts is not among them: partial histograms, mostly; nor
+        are arrays that ``prepare`` was given and that still lie where they were, but for the bins.
+        """
         return {
             "constant_hessian": self.hessians is None,
             "raised_hessians": self.raised_hessians,
