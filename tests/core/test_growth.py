@@ -242,6 +242,14 @@ def test_leaf_values_by_hand() -> None:
     assert_identical(found, np.array([[-0.5], [0.125], [0.0]], np.float32))
 
 
+def test_each_output_of_a_leaf_has_its_own_scales() -> None:
+    # G = 12/4 = 3, H = 4/2 = 2, lambda 1: -3/3; G = -4/2 = -2, H = 3/1 = 3: 2/4.
+    scales = np.array([(2, 1), (1, 0)])
+    rules = SplitRules(1.0, 0.0, 1, np.ones(2, np.int64), scales)
+    found = leaf_values(np.array([[[12, 4], [-4, 3]]], np.int64), rules, 0.5)
+    assert_identical(found, np.array([[-0.5, 0.25]], np.float32))
+
+
 def test_a_leaf_value_is_rounded_to_float32_once() -> None:
     # 0.1 * (-1/5) in float64, then float32; float32(0.1) * float32(-1/5) is another number.
     found = values([[1, 5]], (0, 0), 0.0, 0.1)

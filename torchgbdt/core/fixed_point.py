@@ -43,7 +43,8 @@ def flush_subnormals(values: AnyArray) -> Float32Array:
     """
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         rounded = np.asarray(values).astype(np.float32)
-    return np.where(np.abs(rounded) < SMALLEST_NORMAL, np.float32(0), rounded)
+    rounded[np.abs(rounded) < SMALLEST_NORMAL] = 0
+    return rounded
 
 
 def scale_exponent(largest: float, bits: int) -> int:
@@ -81,9 +82,13 @@ def count_raised_hessians(hessians: Float32Array, scale: int) -> int:
     return int(np.count_nonzero((hessians > 0) & (rounded == 0)))
 
 
-def to_float(sums: Int64Array, scale: int) -> Float64Array:
-    """Integer sums as float64: one correctly rounded conversion, one exact power of two."""
-    return np.ldexp(sums.astype(np.float64), -scale)
+def to_float(sums: Int64Array, scale: int | Int64Array) -> Float64Array:
+    """Integer sums as float64: one correctly rounded conversion, one exact power of two.
+
+    ``scale`` is one for all sums or an array that broadcasts against them.
+    """
+    result: Float64Array = np.ldexp(sums.astype(np.float64), -scale)
+    return result
 
 
 @lru_cache(maxsize=64)  # a run asks with few scales, a constant Hessian with one

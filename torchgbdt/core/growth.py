@@ -4,13 +4,11 @@ active nodes -> search: build the smaller siblings, (sum over ranks), subtract, 
              -> route rows -> next level
 """
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
 
 from torchgbdt.core.arrays import (
-    AnyArray,
     BoolArray,
     Float32Array,
     Float64Array,
@@ -27,6 +25,9 @@ from torchgbdt.core.fixed_point import flush_subnormals, to_float
 from torchgbdt.core.histogram_plan import HistogramPlan, Level
 from torchgbdt.core.splits import SPLIT_DTYPE, SplitRules, leaf_weight
 from torchgbdt.core.tree import NO_CATEGORY_SET, NO_NODE, NodeFlag, Tree
+
+_LEAF = np.uint8(NodeFlag.LEAF)
+_MISSING_LEFT = np.uint8(NodeFlag.MISSING_LEFT)
 
 
 @dataclass(frozen=True)
@@ -81,72 +82,61 @@ class TreeGrower:
         tree = _TreeRecords(root)
         self._plan.start_tree()
         level = _root_level(root, rules)
-        for depth in itertools.count(1):
-            if level.nodes.size == 0:
-                break
+        depth = 0
+        while level is not None:
+            depth += 1
             is_last = depth == self._limits.max_depth
-            splits, left_sums = self._find_splits(level, rules, is_last)
-            splitting = splits["found"].nonzero()[0]
-            nodes, splits = level.nodes.take(splitting), splits.take(splitting)
-            children = tree.split(nodes, level.sums[splitting], splits, left_sums[splitting])
-            if is_last:
-                break
-            level = self._next_level(splitting, nodes, splits, children, rules)
+            splits, left_sums, further = self._find_splits(level, rules, is_last)
+            children = tree.split(level, splits, left_sums)
+            level = None if is_last else self._next_level(level, splits, further, children, rules)
         return self._finish(tree, rules)
 
-    def _find_splits(
-        self, level: Level, rules: SplitRules, is_last: bool
-    ) -> tuple[RecordArray, Int64Array]:
+    def _find_splits(self, level: Level, rules: SplitRules, is_last: bool) -> "_Found":
         """The best split of every node of a level, batch by batch under the histogram budget."""
-        backend, clock = self._backend, self._clock
-        splits = np.zeros(level.nodes.size, SPLIT_DTYPE)
-        left_sums = np.zeros(level.sums.shape, np.int64)
+        found = []
         for positions, batch in self._plan.batches(level):
-            with clock.phase("search_level"):
-                found = backend.search_level(batch, rules, self._communicator, not is_last)
-            if is_last:
-                wanted = np.zeros(positions.size, np.bool_)
-            else:
-                wanted = _splits_further(found[0], rules)
-            self._plan.keep(positions, batch.nodes, wanted)
-            if positions.size == level.nodes.size:
-                return found  # as a rule: the level is one batch, in its own order
-            splits[positions], left_sums[positions] = found
-        return splits, left_sums
+            with self._clock.phase("search_level"):
+                splits, left_sums = self._backend.search_level(
+                    batch, rules, self._communicator, not is_last
+                )
+            further = _splits_further(splits, rules, is_last)
+            self._plan.keep(positions, batch.nodes, further)
+            found.append((positions, (splits, left_sums, further)))
+        return _in_order(found, level)
 
     def _next_level(
         self,
-        positions: Int64Array,
-        nodes: RecordArray,
+        level: Level,
         splits: RecordArray,
+        further: BoolArray,
         children: "Children",
         rules: SplitRules,
-    ) -> Level:
+    ) -> Level | None:
         """Route the rows of nodes whose children will be searched, and line the children up."""
-        further = _splits_further(splits, rules).nonzero()[0]
-        nodes, splits = nodes.take(further), splits.take(further)
-        pairs = np.zeros((further.size, 2), NODE_DTYPE)
-        pairs["node"] = children.nodes[further]
-        pairs["count"] = children.counts[further]
-        if further.size:
-            with self._clock.phase("route_rows"):
-                left_rows = self._backend.route_rows(nodes, splits)
-            begins, n_rows = pairs["begin"], pairs["n_rows"]
-            begins[:, 0] = nodes["begin"]
-            begins[:, 1] = nodes["begin"] + left_rows
-            n_rows[:, 0] = left_rows
-            n_rows[:, 1] = nodes["n_rows"] - left_rows
-            self._check_routing(n_rows, pairs["count"])
+        which = further.take(children.parents).nonzero()[0]
+        if which.size == 0:
+            return None
+        parents = children.parents.take(which)
+        nodes, splits = level.nodes.take(parents), splits.take(parents)
+        with self._clock.phase("route_rows"):
+            left_rows = self._backend.route_rows(nodes, splits)
+        pairs = np.zeros((which.size, 2), NODE_DTYPE)
+        pairs["node"] = children.nodes.take(which, 0)
+        left, right = pairs[:, 0], pairs[:, 1]
+        left["count"], right["count"] = splits["left_count"], splits["right_count"]
+        left["begin"], right["begin"] = nodes["begin"], nodes["begin"] + left_rows
+        left["n_rows"], right["n_rows"] = left_rows, nodes["n_rows"] - left_rows
         flat = pairs.reshape(-1)
-        sums = children.sums[further].reshape(-1, *children.sums.shape[2:])
-        slots = self._plan.kept_slots(positions[further])
+        self._check_routing(flat)
+        sums = children.sums.take(which, 0).reshape(-1, *level.sums.shape[1:])
+        slots = self._plan.kept_slots(parents)
         return Level(flat, sums, _can_split(flat["count"], rules), slots)
 
-    def _check_routing(self, n_rows: Int64Array, counts: Int64Array) -> None:
+    def _check_routing(self, children: RecordArray) -> None:
         """The rows that moved and the histogram counts of a split must agree."""
-        totals = n_rows.copy()
+        totals = children["n_rows"].copy()
         self._communicator.sum_int64(totals)
-        if not np.array_equal(totals, counts):
+        if totals.tolist() != children["count"].tolist():
             raise BackendError(
                 f"backend {self._backend.name!r} routed other numbers of rows than its histograms "
                 f"counted; its results cannot be trusted. Please report this as a bug."
@@ -154,8 +144,7 @@ class TreeGrower:
 
     def _finish(self, records: "_TreeRecords", rules: SplitRules) -> Tree:
         learning_rate = self._limits.learning_rate
-        values = leaf_values(records.sums, rules, learning_rate)
-        tree = records.build(values, rules, self._thresholds)
+        tree = records.build(rules, learning_rate, self._thresholds)
         if not np.isfinite(tree.value).all():
             raise InvalidParameterError(
                 f"a leaf value exceeds float32 at learning_rate={learning_rate:g}, "
@@ -166,21 +155,18 @@ class TreeGrower:
 
 def leaf_values(sums: Int64Array, rules: SplitRules, learning_rate: float) -> Float32Array:
     """``float32(learning_rate * weight)``, flushed; float32, (n_nodes, n_outputs)."""
-    values = np.empty(sums.shape[:-1], np.float32)
-    for output, (gradient_scale, hessian_scale) in enumerate(rules.scales.tolist()):
-        gradient = to_float(sums[:, output, 0], gradient_scale)
-        hessian = to_float(sums[:, output, 1], hessian_scale)
-        with np.errstate(over="ignore"):  # the caller sees the infinity
-            weight = learning_rate * leaf_weight(gradient, hessian, rules.reg_lambda)
-        values[:, output] = flush_subnormals(weight)
-    return values
+    totals = to_float(sums, rules.scales)
+    with np.errstate(over="ignore"):  # the caller sees the infinity
+        weight = learning_rate * leaf_weight(totals[..., 0], totals[..., 1], rules.reg_lambda)
+    return flush_subnormals(weight)
 
 
-def _splits_further(splits: RecordArray, rules: SplitRules) -> BoolArray:
+def _splits_further(splits: RecordArray, rules: SplitRules, is_last: bool) -> BoolArray:
     """Whether a child of a node may be split in turn."""
+    if is_last:
+        return np.zeros(splits.size, np.bool_)
     larger = np.maximum(splits["left_count"], splits["right_count"])
-    result: BoolArray = splits["found"] & _can_split(larger, rules)
-    return result
+    return _can_split(larger, rules)  # both are 0 where no split was found
 
 
 def _can_split(counts: Int64Array, rules: SplitRules) -> BoolArray:
@@ -189,89 +175,112 @@ def _can_split(counts: Int64Array, rules: SplitRules) -> BoolArray:
     return result
 
 
-def _root_level(root: RootTotals, rules: SplitRules) -> Level:
+_Found = tuple[RecordArray, Int64Array, BoolArray]
+"""The split of each node of a level or batch, its left sums, and whether its children will be
+searched."""
+
+
+def _in_order(found: list[tuple[Int64Array, _Found]], level: Level) -> _Found:
+    """What was found in batches, by position in the level; zeros for nodes of no batch."""
+    n_nodes = level.nodes.size
+    if found[0][0].size == n_nodes:  # as a rule: one batch, in this order
+        return found[0][1]
+    splits = np.zeros(n_nodes, SPLIT_DTYPE)
+    left_sums = np.zeros(level.sums.shape, np.int64)
+    further = np.zeros(n_nodes, np.bool_)
+    for positions, batch in found:
+        splits[positions], left_sums[positions], further[positions] = batch
+    return splits, left_sums, further
+
+
+def _root_level(root: RootTotals, rules: SplitRules) -> Level | None:
+    """The root alone; None if it cannot split."""
     nodes = np.zeros(1, NODE_DTYPE)
     nodes["n_rows"] = root.n_rows
     nodes["count"] = root.count
     searched = _can_split(nodes["count"], rules)
-    size = int(searched[0])  # an empty level if the root cannot split
-    return Level(nodes[:size], root.sums[None][:size], searched[:size], np.zeros(0, np.int32))
+    return Level(nodes, root.sums[None], searched, np.zeros(0, np.int32)) if searched[0] else None
 
 
 @dataclass(frozen=True)
 class Children:
-    """The children of split nodes, left and right: (n_split, 2, ...) arrays."""
+    """The children of the nodes of a level that were split, left and right.
 
+    Attributes
+    ----------
+    parents : int64, (n_split,); ascending positions in the level.
+    nodes : int64, (n_split, 2).
+    sums : int64, (n_split, 2, tree_outputs, 2).
+    """
+
+    parents: Int64Array
     nodes: Int64Array
-    counts: Int64Array
     sums: Int64Array
 
 
 class _TreeRecords:
-    """Node totals and splits in breadth-first order, appended level by level."""
-
-    _SPLIT_COLUMNS = ("feature", "split_bin", "gain", "missing_left")
+    """What was found, level by level; the tree is written down from it at the end, all at once."""
 
     def __init__(self, root: RootTotals) -> None:
+        self._root_count = root.count
         self._sums = [root.sums[None]]
-        self._counts = [np.array([root.count], np.int64)]
-        self._split_nodes: list[Int32Array] = []
-        self._splits: dict[str, list[AnyArray]] = {name: [] for name in self._SPLIT_COLUMNS}
         self._n_nodes = 1
+        self._searched: list[Int32Array] = []  # nodes, and their splits as bytes
+        self._splits: list[bytes] = []
 
-    @property
-    def sums(self) -> Int64Array:
-        """int64, (n_nodes, tree_outputs, 2)."""
-        return np.concatenate(self._sums)
-
-    def split(
-        self, nodes: RecordArray, sums: Int64Array, splits: RecordArray, left_sums: Int64Array
-    ) -> Children:
-        """Add the children of these nodes of one level, in node order."""
-        end = self._n_nodes + 2 * nodes.size
-        ids = np.arange(self._n_nodes, end, dtype=np.int64).reshape(-1, 2)
-        counts = np.empty(ids.shape, np.int64)
-        counts[:, 0], counts[:, 1] = splits["left_count"], splits["right_count"]
-        child_sums = np.empty((nodes.size, 2, *sums.shape[1:]), np.int64)
-        child_sums[:, 0], child_sums[:, 1] = left_sums, sums - left_sums
-        self._sums.append(child_sums.reshape(-1, *sums.shape[1:]))
-        self._counts.append(counts.reshape(-1))
-        self._split_nodes.append(nodes["node"])
-        for name, column in self._splits.items():  # joined as columns: records take much longer
-            column.append(splits[name])
+    def split(self, level: Level, splits: RecordArray, left_sums: Int64Array) -> Children:
+        """Add the children of the nodes of a level for which a split was found."""
+        parents = splits["found"].nonzero()[0]
+        end = self._n_nodes + 2 * parents.size
+        nodes = np.arange(self._n_nodes, end).reshape(-1, 2)
+        left = left_sums.take(parents, 0)
+        sums = np.empty((parents.size, 2, *left.shape[1:]), np.int64)
+        sums[:, 0], sums[:, 1] = left, level.sums.take(parents, 0) - left
+        self._sums.append(sums.reshape(-1, *left.shape[1:]))
         self._n_nodes = end
-        return Children(ids, counts, child_sums)
+        self._searched.append(level.nodes["node"])
+        self._splits.append(splits.tobytes())
+        return Children(parents, nodes, sums)
 
-    def build(self, values: Float32Array, rules: SplitRules, thresholds: BinThresholds) -> Tree:
-        """The flat tree; ``values`` hold the leaf value every node would have."""
-        n_nodes = self._n_nodes
+    def build(self, rules: SplitRules, learning_rate: float, thresholds: BinThresholds) -> Tree:
+        """The flat tree: all nodes as leaves, and then the splits among them."""
+        n_nodes, sums = self._n_nodes, np.concatenate(self._sums)
+        feature, left, right = np.full((3, n_nodes), NO_NODE, np.int32)
         tree = Tree(
-            feature=np.full(n_nodes, NO_NODE, np.int32),
+            feature=feature,
             split_bin=np.zeros(n_nodes, np.int32),
             threshold=np.zeros(n_nodes, np.float64),
-            left=np.full(n_nodes, NO_NODE, np.int32),
-            right=np.full(n_nodes, NO_NODE, np.int32),
-            value=values,
+            left=left,
+            right=right,
+            value=leaf_values(sums, rules, learning_rate),
             gain=np.zeros(n_nodes, np.float64),
-            cover=_cover(self.sums, rules),
-            count=np.concatenate(self._counts),
-            flags=np.full(n_nodes, NodeFlag.LEAF, np.uint8),
+            cover=_cover(sums, rules),
+            count=np.empty(n_nodes, np.int64),
+            flags=np.full(n_nodes, _LEAF, np.uint8),
             category_set=np.full(n_nodes, NO_CATEGORY_SET, np.int32),
         )
-        if not self._split_nodes:
-            return tree
-        ids = np.concatenate(self._split_nodes)
-        splits = {name: np.concatenate(column) for name, column in self._splits.items()}
-        cells = thresholds.bin_offsets[splits["feature"]] + splits["split_bin"]
-        tree.feature[ids] = splits["feature"]
-        tree.split_bin[ids] = splits["split_bin"]
-        tree.threshold[ids] = thresholds.upper_bounds[cells]
-        tree.left[ids] = np.arange(1, 2 * ids.size, 2)
-        tree.right[ids] = np.arange(2, 2 * ids.size + 1, 2)
+        tree.count[0] = self._root_count
+        if n_nodes > 1:
+            self._write_splits(tree, thresholds)
+        return tree
+
+    def _write_splits(self, tree: Tree, thresholds: BinThresholds) -> None:
+        """Turn the nodes for which splits were found into split nodes."""
+        # Joined as bytes: numpy would compare the fields of all records first, which takes longer.
+        splits = np.frombuffer(b"".join(self._splits), SPLIT_DTYPE)
+        found = splits["found"].nonzero()[0]
+        splits, ids = splits.take(found), np.concatenate(self._searched).take(found)
+        feature, split_bin = splits["feature"].copy(), splits["split_bin"].copy()
+        cells = thresholds.bin_offsets.take(feature) + split_bin
+        tree.feature[ids] = feature
+        tree.split_bin[ids] = split_bin
+        tree.threshold[ids] = thresholds.upper_bounds.take(cells)
+        tree.left[ids] = np.arange(1, tree.n_nodes, 2)
+        tree.right[ids] = np.arange(2, tree.n_nodes, 2)
         tree.value[ids] = 0
         tree.gain[ids] = splits["gain"]
-        tree.flags[ids] = splits["missing_left"] * np.uint8(NodeFlag.MISSING_LEFT)
-        return tree
+        tree.count[1::2], tree.count[2::2] = splits["left_count"], splits["right_count"]
+        tree.flags[ids] = splits["missing_left"] * _MISSING_LEFT
 
 
 def _cover(sums: Int64Array, rules: SplitRules) -> Float64Array:

@@ -26,7 +26,7 @@ class Level:
 
     Attributes
     ----------
-    nodes : NODE_DTYPE, (n_nodes,).
+    nodes : NODE_DTYPE, (n_nodes,); the plan fills in slots and how histograms are made.
     sums : int64, (n_nodes, tree_outputs, 2).
     searched : bool, (n_nodes,); False where a node is too small to split and is here only because
         its sibling is not.
@@ -63,18 +63,12 @@ class HistogramPlan:
         self._parents = level.parent_slots.tolist()
         self._counts = level.nodes["count"].tolist()
         self._searched = level.searched.tolist()
-        waiting = deque(_families(level))
+        waiting = deque(_families(level.nodes.size))
         while waiting:
-            batch: list[_Place] = []
-            while waiting:
-                placed = self._place(waiting[0], may_drop=not batch)
-                if not placed:
-                    break
-                batch += placed
-                waiting.popleft()
-            if batch:
-                yield _level_batch(level, batch)
-            else:  # one slot, two siblings to build: one after the other
+            positions, *slots = self._place(waiting)
+            if positions:
+                yield _level_batch(level, positions, *slots)
+            elif not self._drop_one(waiting[0]):  # one slot, two siblings: one after the other
                 waiting.extendleft([position] for position in reversed(waiting.popleft()))
 
     def keep(self, positions: Int64Array, nodes: RecordArray, wanted: BoolArray) -> None:
@@ -92,26 +86,36 @@ class HistogramPlan:
         slots = [self._kept.get(position, NO_SLOT) for position in positions.tolist()]
         return np.array(slots, np.int32)
 
-    def _place(self, family: list[int], *, may_drop: bool) -> list["_Place"]:
-        """Give slots to the nodes of a family that are to be handled; [] if it does not fit."""
-        while True:
-            parent = self._parent_slot(family)
-            members = [i for i in family if parent != NO_SLOT or self._searched[i]]
-            cost = 1 if parent != NO_SLOT else len(members)
-            if len(self._free) >= cost:
-                break
-            if not may_drop or not self._drop_one(family):
-                return []
-        if parent == NO_SLOT:
-            return [(position, self._free.pop(), NO_SLOT) for position in members]
-        left, right = members
-        built = self._free.pop()
-        if self._counts[left] <= self._counts[right]:
-            return [(left, built, NO_SLOT), (right, parent, built)]
-        return [(left, parent, built), (right, built, NO_SLOT)]
+    def _place(self, waiting: deque[list[int]]) -> tuple[list[int], list[int], list[int]]:
+        """Give slots to the first families, as many as fit, and take these off the queue.
 
-    def _parent_slot(self, family: list[int]) -> int:
-        return self._parents[family[0] // 2] if len(family) == 2 else NO_SLOT
+        Returns positions, slots and siblings' slots of their nodes that are to be handled.
+        """
+        positions: list[int] = []
+        slots: list[int] = []
+        sibling_slots: list[int] = []  # NO_SLOT where a node is built
+        free, parents, counts = self._free, self._parents, self._counts
+        while waiting:
+            family = waiting[0]
+            parent = parents[family[0] // 2] if len(family) == 2 else NO_SLOT
+            if parent == NO_SLOT:
+                members = [position for position in family if self._searched[position]]
+                if len(free) < len(members):
+                    break
+                positions += members
+                slots += [free.pop() for _ in members]
+                sibling_slots += [NO_SLOT] * len(members)
+            else:
+                if not free:
+                    break
+                left, right = family
+                built = free.pop()
+                left_is_built = counts[left] <= counts[right]
+                positions += family
+                slots += (built, parent) if left_is_built else (parent, built)
+                sibling_slots += (NO_SLOT, built) if left_is_built else (built, NO_SLOT)
+            waiting.popleft()
+        return positions, slots, sibling_slots
 
     def _drop_one(self, family: list[int]) -> bool:
         """Free a kept histogram: one for the next level, else the last parent; False if none."""
@@ -127,21 +131,22 @@ class HistogramPlan:
         return False
 
 
-_Place = tuple[int, int, int]
-"""A node's position in its level, its slot, and its sibling's slot: NO_SLOT where it is built."""
-
-
-def _level_batch(level: Level, places: list[_Place]) -> tuple[Int64Array, LevelBatch]:
+def _level_batch(
+    level: Level, positions: list[int], slots: list[int], sibling_slots: list[int]
+) -> tuple[Int64Array, LevelBatch]:
     """The positions and records of the nodes that were given slots."""
-    positions, slots, sibling_slots = np.array(places, np.int64).T
-    nodes = level.nodes[positions]
-    nodes["slot"], nodes["sibling_slot"] = slots, sibling_slots
-    nodes["build"] = sibling_slots == NO_SLOT
-    return positions, LevelBatch(nodes, level.sums[positions])
+    chosen = np.array(positions, np.int64)
+    nodes, sums = level.nodes, level.sums
+    if chosen.size < nodes.size:  # as a rule: all of the level
+        nodes, sums = nodes.take(chosen), sums.take(chosen, 0)
+    nodes["slot"] = np.array(slots, np.int32)
+    nodes["sibling_slot"] = siblings = np.array(sibling_slots, np.int32)
+    np.equal(siblings, NO_SLOT, out=nodes["build"])
+    return chosen, LevelBatch(nodes, sums)
 
 
-def _families(level: Level) -> list[list[int]]:
+def _families(n_nodes: int) -> list[list[int]]:
     """Positions that are placed together: the root, or two siblings."""
-    if level.nodes.size == 1:
+    if n_nodes == 1:
         return [[0]]
-    return [[first, first + 1] for first in range(0, level.nodes.size, 2)]
+    return [[first, first + 1] for first in range(0, n_nodes, 2)]

@@ -1,5 +1,6 @@
 """One boosting round: gradients of the state at its start, one tree per output, then the update."""
 
+import itertools
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -61,21 +62,19 @@ class Booster:
 
     def _scales(self, extremes: GradientExtremes, tree_index: int) -> Int64Array:
         """Powers of two over all ranks, int64 (tree_outputs, 2); a typed error on every rank."""
-        flags = np.array([-extremes.smallest_hessian, not extremes.finite], np.float64)
-        local = np.concatenate((extremes.largest.reshape(-1), flags))
-        everywhere = self.communicator.max_float64(local)
-        if everywhere[-1] > 0:
+        flags = (-extremes.smallest_hessian, float(not extremes.finite))
+        local = np.array([*extremes.largest.reshape(-1).tolist(), *flags])
+        *largest, negative, not_finite = self.communicator.max_float64(local).tolist()
+        if not_finite > 0:
             raise InvalidDataError(
                 f"a gradient or Hessian of tree {tree_index} is NaN or infinite; predictions left "
                 f"float32's range. Lower learning_rate, or scale a real y."
             )
-        if everywhere[-2] > 0:
+        if negative > 0:
             raise InvalidDataError(f"a Hessian of tree {tree_index} is negative; none may be.")
-        largest = everywhere[:-2].reshape(extremes.largest.shape)
-        scales = np.empty(largest.shape, np.int64)
-        for column, bits in enumerate((GRADIENT_BITS, HESSIAN_BITS)):
-            scales[:, column] = [scale_exponent(value, bits) for value in largest[:, column]]
-        return scales
+        bits = itertools.cycle((GRADIENT_BITS, HESSIAN_BITS))
+        scales = [scale_exponent(*one) for one in zip(largest, bits, strict=False)]
+        return np.array(scales, np.int64).reshape(extremes.largest.shape)
 
     def _rules(self, scales: Int64Array) -> SplitRules:
         settings = self.settings

@@ -79,14 +79,14 @@ def score(gradient: Float64Array, hessian: Float64Array, reg_lambda: float) -> F
 
 def leaf_weight(gradient: Float64Array, hessian: Float64Array, reg_lambda: float) -> Float64Array:
     """``-G / (H + lambda)``, +0 where it is 0 or the denominator is 0. float64, any shape."""
-    weight = -_quotient(gradient, hessian + reg_lambda)
-    return np.where(weight == 0, 0.0, weight)
+    weight: Float64Array = 0.0 - _quotient(gradient, hessian + reg_lambda)  # 0 - 0 is +0
+    return weight
 
 
 def _quotient(numerator: Float64Array, denominator: Float64Array) -> Float64Array:
-    zero = denominator == 0
+    quotient = np.zeros(numerator.shape)
     with np.errstate(over="ignore"):  # a gradient without Hessian over a tiny lambda
-        return np.where(zero, 0.0, numerator / np.where(zero, 1.0, denominator))
+        return np.divide(numerator, denominator, out=quotient, where=denominator != 0)
 
 
 def split_gain(left: Int64Array, parent: Int64Array, rules: SplitRules) -> Float64Array:
