@@ -27,14 +27,14 @@ struct RowsAhead {
 
     void prefetch(std::int64_t i) const {
         const std::int64_t row = rows[std::min(i, last)];
-        __builtin_prefetch(all.codes + row * all.row_stride);
+        __builtin_prefetch(all.codes + row * all.row_stride, 0, 2);
         __builtin_prefetch(fixed_point + row * n_words);
     }
 };
 
 namespace {
 
-constexpr std::int64_t kChunkRows = 512;  // added block after block: their codes stay in L2
+constexpr std::int64_t kChunkRows = 1024;  // added block after block: their codes stay in L2
 constexpr std::int64_t kStride = PackedLayout::kStride;
 
 // The packed words of a bin: a number, or two that are added as one vector.
