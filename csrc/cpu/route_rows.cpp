@@ -14,6 +14,7 @@ namespace torchgbdt {
 namespace {
 
 constexpr std::int64_t kNoNode = -1;
+constexpr std::int64_t kWorthwhileRows = 4 * kTaskRows;  // to wake a thread for
 constexpr std::int64_t kGatheredRows = 256;  // together: their codes may lie side by side
 
 // Rows of a node, or rows between nodes, which are copied.
@@ -129,7 +130,7 @@ void route_rows(const std::uint8_t* columns, std::int64_t n_rows, const std::int
                 std::int64_t* left_rows, int n_threads) {
     std::vector<Block> blocks = cut_row_order(nodes, n_nodes, n_ordered);
     const auto n_blocks = static_cast<std::int64_t>(blocks.size());
-    n_threads = threads_worth(n_ordered, kTaskRows, n_threads);
+    n_threads = threads_worth(n_ordered, kWorthwhileRows, n_threads);
     const auto is_whole_node = [&](const Block& block) {
         return block.n_rows == nodes[block.node].n_rows;
     };
