@@ -184,6 +184,22 @@ def update_predictions(
     predictions: Float32Array,
     n_threads: int,
 ) -> None: ...
+def update_routed(
+    columns: BinArray,
+    n_value_bins: Int32Array,
+    feature: Int32Array,
+    split_bin: Int32Array,
+    left: Int32Array,
+    flags: BinArray,
+    value: Float32Array,
+    nodes: RecordArray,
+    splits: RecordArray,
+    left_rows: Int64Array,
+    row_order: NDArray[np.uint32],
+    output: int,
+    predictions: Float32Array,
+    n_threads: int,
+) -> bool: ...
 def compute_losses(
     metric: int,
     predictions: Float32Array,

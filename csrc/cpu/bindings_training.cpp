@@ -195,27 +195,63 @@ void bind_route_rows(Bytes columns, In<std::int32_t, 1> n_value_bins, nb::object
                routed.data(), left_rows.data(), n_threads);
 }
 
+// What both ways to add a tree are given, checked.
+struct TreeAndPredictions {
+    TreeAndPredictions(const Bytes& columns, const In<std::int32_t, 1>& n_value_bins,
+                       const In<std::int32_t, 1>& feature, const In<std::int32_t, 1>& split_bin,
+                       const In<std::int32_t, 1>& left, const In<std::uint8_t, 1>& flags,
+                       const In<float, 2>& value, int output, const Out<float, 2>& predictions,
+                       int n_threads)
+        : tree{feature.data(), split_bin.data(), nullptr,         left.data(),
+               flags.data(),   value.data(),     length(feature), length(value, 1)},
+          columns{columns.data(), length(columns, 1), length(columns)},
+          n_columns(length(predictions, 1)) {
+        check_thread_count(n_threads);
+        require(length(split_bin) == tree.n_nodes && length(left) == tree.n_nodes &&
+                    length(flags) == tree.n_nodes && length(value) == tree.n_nodes,
+                "the arrays of a tree differ in length");
+        require(length(n_value_bins) == length(columns), "n_value_bins must be (n_features,)");
+        check_value_bins(n_value_bins.data(), length(n_value_bins));
+        require(length(predictions) == length(columns, 1),
+                "predictions must be (n_rows, n_outputs)");
+        require(
+            tree.n_outputs == 1 ? output >= 0 && output < n_columns : tree.n_outputs == n_columns,
+            "the tree's outputs do not fit the predictions");
+    }
+
+    TreeView tree;
+    BinColumns columns;
+    std::int64_t n_columns;
+};
+
 void bind_update_predictions(Bytes columns, In<std::int32_t, 1> n_value_bins,
                              In<std::int32_t, 1> feature, In<std::int32_t, 1> split_bin,
                              In<std::int32_t, 1> left, In<std::uint8_t, 1> flags,
                              In<float, 2> value, int output, Out<float, 2> predictions,
                              int n_threads) {
-    const TreeView tree{feature.data(), split_bin.data(), nullptr,         left.data(),
-                        flags.data(),   value.data(),     length(feature), length(value, 1)};
-    const std::int64_t n_columns = length(predictions, 1);
-    check_thread_count(n_threads);
-    require(length(split_bin) == tree.n_nodes && length(left) == tree.n_nodes &&
-                length(flags) == tree.n_nodes && length(value) == tree.n_nodes,
-            "the arrays of a tree differ in length");
-    require(length(n_value_bins) == length(columns), "n_value_bins must be (n_features,)");
-    check_value_bins(n_value_bins.data(), length(n_value_bins));
-    require(length(predictions) == length(columns, 1), "predictions must be (n_rows, n_outputs)");
-    require(tree.n_outputs == 1 ? output >= 0 && output < n_columns : tree.n_outputs == n_columns,
-            "the tree's outputs do not fit the predictions");
+    const TreeAndPredictions given(columns, n_value_bins, feature, split_bin, left, flags, value,
+                                   output, predictions, n_threads);
     const ReleasedGil released;
-    const BinColumns binned{columns.data(), length(columns, 1), length(columns)};
-    update_predictions(binned, n_value_bins.data(), tree, output, n_columns, predictions.data(),
-                       n_threads);
+    update_predictions(given.columns, n_value_bins.data(), given.tree, output, given.n_columns,
+                       predictions.data(), n_threads);
+}
+
+bool bind_update_routed(Bytes columns, In<std::int32_t, 1> n_value_bins,
+                        In<std::int32_t, 1> feature, In<std::int32_t, 1> split_bin,
+                        In<std::int32_t, 1> left, In<std::uint8_t, 1> flags, In<float, 2> value,
+                        nb::object nodes, nb::object splits, In<std::int64_t, 1> left_rows,
+                        In<RowId, 1> row_order, int output, Out<float, 2> predictions,
+                        int n_threads) {
+    const TreeAndPredictions given(columns, n_value_bins, feature, split_bin, left, flags, value,
+                                   output, predictions, n_threads);
+    const Records<NodeRecord> records(nodes);
+    const Records<SplitRecord> found(splits);
+    require(found.size() == records.size() && length(left_rows) == records.size(),
+            "nodes, splits and left_rows differ in length");
+    const RoutedNodes routed{records.data(), found.data(), left_rows.data(), records.size()};
+    const ReleasedGil released;
+    return update_routed(given.columns, n_value_bins.data(), given.tree, routed, row_order.data(),
+                         length(row_order), output, given.n_columns, predictions.data(), n_threads);
 }
 
 }  // namespace
@@ -254,6 +290,11 @@ void bind_training(nb::module_& module) {
                array("n_value_bins"), array("feature"), array("split_bin"), array("left"),
                array("flags"), array("value"), "output"_a, array("predictions"), "n_threads"_a,
                "Add a tree to predictions.");
+    module.def("update_routed", &bind_update_routed, array("columns"), array("n_value_bins"),
+               array("feature"), array("split_bin"), array("left"), array("flags"), array("value"),
+               "nodes"_a, "splits"_a, array("left_rows"), array("row_order"), "output"_a,
+               array("predictions"), "n_threads"_a,
+               "Add a tree to the predictions of rows that were routed through it, if they were.");
 }
 
 }  // namespace torchgbdt

@@ -149,6 +149,21 @@ void update_predictions(const BinColumns& columns, const std::int32_t* n_value_b
                         const TreeView& tree, std::int64_t output, std::int64_t n_columns,
                         float* predictions, int n_threads);
 
+// What was routed since row_order held all rows of the root: nodes, parents before children.
+struct RoutedNodes {
+    const NodeRecord* nodes;
+    const SplitRecord* splits;
+    const std::int64_t* left_rows;
+    std::int64_t n_nodes;
+};
+
+// The same for the rows of row_order, each of which occurs once. If they were routed through this
+// tree, only what is left of their way is asked; otherwise it returns false and changes nothing.
+bool update_routed(const BinColumns& columns, const std::int32_t* n_value_bins,
+                   const TreeView& tree, const RoutedNodes& routed, const RowId* row_order,
+                   std::int64_t n_ordered, std::int64_t output, std::int64_t n_columns,
+                   float* predictions, int n_threads);
+
 // sums: (n_rows, n_columns). Tree t with one value per leaf adds to column t mod n_columns.
 void predict(const ForestView& forest, const MatrixView& matrix, std::int64_t n_columns,
              float* sums, int n_threads);

@@ -1,10 +1,9 @@
 // Stable partition of each split node's rows into left and right.
 #include "cpu/checks.h"
 #include "cpu/code_test.h"
-#include "cpu/gather_bytes.h"
 #include "cpu/kernels.h"
 #include "cpu/move_rows.h"
-#include "cpu/thread_pool.h"
+#include "cpu/own_stretches.h"
 #include "cpu/vectorize.h"
 
 #include <algorithm>
@@ -15,6 +14,8 @@ namespace torchgbdt {
 namespace {
 
 constexpr std::int64_t kNoNode = -1;
+constexpr std::int64_t kWorthwhileRows = 4 * kTaskRows;  // to wake a thread for
+constexpr std::int64_t kGatheredRows = 256;  // together: their codes may lie side by side
 
 // Rows of a node, or rows between nodes, which are copied.
 struct Block {
@@ -61,28 +62,42 @@ std::vector<Block> cut_row_order(const NodeRecord* nodes, std::int64_t n_nodes,
     return blocks;
 }
 
-// sides[i] = 1 where code i goes right. Returns how many go left.
+// Whether rows[i] = rows[0] + i. Throws if a column of so many rows does not have them all.
 TORCHGBDT_VECTORIZE
-std::int64_t find_sides(const std::uint8_t* codes, std::int64_t n_rows, CodeTest test,
-                        std::uint8_t* sides) {
+bool are_side_by_side(const RowId* rows, std::int64_t n_rows, std::int64_t n_column) {
+    const auto last = static_cast<RowId>(n_column - 1);
+    const RowId first = rows[0];
+    RowId beyond = 0, differences = 0;
+    for (std::int64_t i = 0; i < n_rows; ++i) {
+        const RowId row = rows[i];
+        beyond |= row > last ? 1 : 0;
+        differences |= (row - first) ^ static_cast<RowId>(i);
+    }
+    require(beyond == 0 && n_column > 0, "row_order holds a row that the bins do not have");
+    return differences == 0;
+}
+
+// Makes sides of codes: 1 where a code goes right. Returns how many go left.
+TORCHGBDT_VECTORIZE
+std::int64_t find_sides(std::int64_t n_rows, CodeTest test, std::uint8_t* sides) {
     std::int32_t n_right = 0;
     for (std::int64_t i = 0; i < n_rows; ++i) {
-        sides[i] = test.goes_right(codes[i]) ? 1 : 0;
+        sides[i] = test.goes_right(sides[i]) ? 1 : 0;
         n_right += sides[i];
     }
     return n_rows - n_right;
 }
 
-// The sides of a block's rows. Codes that come from all over a column are gathered first.
-std::int64_t ask_rows(const std::uint8_t* column, const CodeTest& test, const RowId* rows,
-                      std::int64_t n_rows, std::uint8_t* sides) {
-    if (n_rows > 0 && are_side_by_side(rows, n_rows)) {
-        return find_sides(column + rows[0], n_rows, test, sides);
+// Copies the codes of some rows side by side.
+void gather_codes(const std::uint8_t* column, std::int64_t n_column, const RowId* rows,
+                  std::int64_t n_rows, std::uint8_t* codes) {
+    if (are_side_by_side(rows, n_rows, n_column)) {
+        std::copy_n(column + rows[0], n_rows, codes);
+        return;
     }
     for (std::int64_t i = 0; i < n_rows; ++i) {
-        sides[i] = column[rows[i]];
+        codes[i] = column[rows[i]];
     }
-    return find_sides(sides, n_rows, test, sides);
 }
 
 // Sums the blocks' counts: where each block's rows go, and how many rows of each node went left.
@@ -115,15 +130,15 @@ void route_rows(const std::uint8_t* columns, std::int64_t n_rows, const std::int
                 std::int64_t* left_rows, int n_threads) {
     std::vector<Block> blocks = cut_row_order(nodes, n_nodes, n_ordered);
     const auto n_blocks = static_cast<std::int64_t>(blocks.size());
-    n_threads = threads_worth(n_ordered, kTaskRows, n_threads);
+    n_threads = threads_worth(n_ordered, kWorthwhileRows, n_threads);
     const auto is_whole_node = [&](const Block& block) {
         return block.n_rows == nodes[block.node].n_rows;
     };
     const auto move = [&](const Block& block) {
-        move_rows(row_order + block.begin, sides + block.begin, block.n_rows, block.n_left,
+        move_rows(row_order + block.begin, sides + block.begin, block.n_rows,
                   routed + block.left_begin, routed + block.right_begin);
     };
-    parallel_for(n_blocks, n_threads, [&](std::int64_t task, int) {
+    parallel_for_stretches(n_blocks, n_threads, [&](std::int64_t task, int) {
         Block& block = blocks[static_cast<std::size_t>(task)];
         const RowId* rows = row_order + block.begin;
         if (block.node == kNoNode) {
@@ -132,9 +147,12 @@ void route_rows(const std::uint8_t* columns, std::int64_t n_rows, const std::int
         }
         const SplitRecord& split = splits[block.node];
         const CodeTest test(0, split.split_bin, n_value_bins[split.feature], split.missing_left);
-        check_row_order(rows, block.n_rows, n_rows);
-        block.n_left = ask_rows(columns + split.feature * n_rows, test, rows, block.n_rows,
-                                sides + block.begin);
+        std::uint8_t* codes = sides + block.begin;
+        for (std::int64_t i = 0; i < block.n_rows; i += kGatheredRows) {
+            gather_codes(columns + split.feature * n_rows, n_rows, rows + i,
+                         std::min(kGatheredRows, block.n_rows - i), codes + i);
+        }
+        block.n_left = find_sides(block.n_rows, test, codes);
         if (is_whole_node(block)) {  // nothing to wait for
             block.left_begin = block.begin;
             block.right_begin = block.begin + block.n_left;
@@ -142,7 +160,7 @@ void route_rows(const std::uint8_t* columns, std::int64_t n_rows, const std::int
         }
     });
     place_blocks(nodes, n_nodes, blocks, left_rows);
-    parallel_for(n_blocks, n_threads, [&](std::int64_t task, int) {
+    parallel_for_stretches(n_blocks, n_threads, [&](std::int64_t task, int) {
         const Block& block = blocks[static_cast<std::size_t>(task)];
         if (block.node != kNoNode && !is_whole_node(block)) {
             move(block);

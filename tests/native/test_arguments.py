@@ -34,6 +34,12 @@ ONE_CLASS = {
     "baseline": np.zeros((1, 2), np.float32),
     "margins": None,
 }
+ROUTED_NOWHERE: dict[str, Any] = {
+    "nodes": nodes()[:0],
+    "splits": splits()[:0],
+    "left_rows": np.zeros(0, np.int64),
+}
+
 WRONG: list[tuple[str, dict[str, Any]]] = [
     ("distinct_values", {"kept_rows": np.array([0, N_ROWS])}),
     ("distinct_values", {"first_feature": -1}),
@@ -179,6 +185,12 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("update_predictions", {"output": -1}),
     ("update_predictions", {"predictions": np.zeros((N_ROWS - 1, 1), np.float32)}),
     ("update_predictions", {"predictions": read_only(np.zeros((N_ROWS, 1), np.float32))}),
+    ("update_routed", {"predictions": np.zeros((N_ROWS - 1, 1), np.float32)}),
+    ("update_routed", {"left": np.array([2, -1, -1], np.int32)}),
+    ("update_routed", {"nodes": nodes()[:0]}),
+    ("update_routed", {"splits": splits()[:0]}),
+    ("update_routed", {"left_rows": np.zeros(2, np.int64)}),
+    ("update_routed", {"row_order": np.full(N_ROWS, N_ROWS, np.uint32), **ROUTED_NOWHERE}),
     ("predict", {"feature": np.array([N_FEATURES, -1, -1], np.int32)}),
     ("predict", {"left": np.array([0, -1, -1], np.int32)}),
     ("predict", {"left": np.array([2, -1, -1], np.int32)}),

@@ -5,9 +5,10 @@ here. See csrc/README.md for the layouts.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torchgbdt import _native
 from torchgbdt.backends.native_data import NativeDataKernels
@@ -34,8 +35,13 @@ from torchgbdt.core.metrics import MeanLoss
 from torchgbdt.core.splits import SPLIT_DTYPE, Histograms, SplitRules
 from torchgbdt.core.tree import Tree
 
+_T = TypeVar("_T", bound=np.generic)
+
 _MAX_SAMPLES_LEAF = 2**62
 """More than any node has; a larger setting means the same and fits into int64."""
+
+_FEW_NODES = 127
+"""Of a tree of 64 leaves: all its splits are asked as soon as where routing has left each row."""
 
 
 class NativeBackend(NativeDataKernels):
@@ -75,6 +81,7 @@ class NativeBackend(NativeDataKernels):
         self.run.group_rows()
         row_order = self.run.row_order
         _native.sample_rows(row_order, self._n_threads)
+        self.run.routed_nodes.clear()
         return row_order.size
 
     def compute_gradients(self, output: int) -> GradientExtremes:
@@ -245,6 +252,7 @@ class NativeBackend(NativeDataKernels):
             self._n_threads,
         )
         run.row_order, run.routed = run.routed, run.row_order
+        run.routed_nodes.append((_nodes(nodes), _records(splits, SPLIT_DTYPE), left_rows))
         return left_rows
 
     def update_predictions(self, tree: Tree, output: int) -> None:
@@ -252,7 +260,7 @@ class NativeBackend(NativeDataKernels):
         run = self.run
         run.predictions_changed()
         for data in run.rows:
-            _native.update_predictions(
+            given = (
                 data.columns,
                 run.settings.thresholds.n_value_bins,
                 tree.feature,
@@ -260,10 +268,14 @@ class NativeBackend(NativeDataKernels):
                 tree.left,
                 tree.flags,
                 tree.value,
-                output,
-                data.predictions,
-                self._n_threads,
             )
+            changed = (output, data.predictions, self._n_threads)
+            if data is run.rows[0] and run.routed_nodes and tree.n_nodes > _FEW_NODES:
+                nodes, splits, left_rows = zip(*run.routed_nodes, strict=True)
+                routed = (_joined(nodes), _joined(splits), _joined(left_rows))
+                if _native.update_routed(*given, *routed, run.row_order, *changed):
+                    continue
+            _native.update_predictions(*given, *changed)
 
     def compute_losses(self, metric: MeanLoss, dataset: int) -> tuple[float, bool]:
         """See ComputeBackend."""
@@ -353,6 +365,11 @@ def _records(records: RecordArray, dtype: np.dtype[np.void]) -> RecordArray:
     if records.dtype != dtype:
         raise TypeError(f"expected records of dtype {dtype}; found {records.dtype}.")
     return np.ascontiguousarray(records)
+
+
+def _joined(parts: Sequence[NDArray[_T]]) -> NDArray[_T]:
+    """Laid end to end, as bytes: numpy takes long to find the common dtype of records."""
+    return np.concatenate([part.view(np.uint8) for part in parts]).view(parts[0].dtype)
 
 
 def _nodes(nodes: RecordArray) -> RecordArray:

@@ -15,6 +15,7 @@ from torchgbdt.core.arrays import (
     Float32Array,
     Int32Array,
     Int64Array,
+    RecordArray,
 )
 from torchgbdt.core.backend import GradientExtremes, RunRows, RunSettings
 from torchgbdt.core.errors import BackendError, StateError
@@ -49,6 +50,8 @@ class NativeRun:
     histograms : int64, (n_slots, total_bins, 1 + n_words).
     row_order : uint32, (n_rows,).
     routed : the same; what the row order becomes when rows are routed.
+    routed_nodes : nodes whose rows were routed since all were the root's, how, and how many went
+        left; from this it is known how far the rows have come through the tree.
     sides : uint8, (n_rows,), which way each goes meanwhile.
     baseline : float32, (n_outputs, 2), what raw predictions are made of besides sums and margins;
         None where labels are centred.
@@ -80,6 +83,7 @@ class NativeRun:
         self.fixed_point: Int32Array = np.zeros((n_rows, n_words), FIXED_DTYPE)
         self.row_order = np.arange(n_rows, dtype=ROW_ID_DTYPE)
         self.routed = np.empty_like(self.row_order)
+        self.routed_nodes: list[tuple[RecordArray, RecordArray, Int64Array]] = []
         self.sides: BinArray = np.empty(n_rows, BIN_DTYPE)
         shape = (settings.n_slots, thresholds.total_bins, 1 + n_words)
         self.histograms: Int64Array = np.empty(shape, SUM_DTYPE)  # untouched pages cost nothing
