@@ -1,70 +1,35 @@
 #include "cpu/split_candidates.h"
 
-#include "cpu/vectorize.h"
-
 #include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
 
 namespace torchgbdt {
 namespace {
 
-// Sums of left children times `factor`, and what they leave of the total, as float64. Apart from
-// the loops that read them: before AVX-512 this one does not vectorize.
-TORCHGBDT_VECTORIZE
-void to_floats(const std::int64_t* left, std::int64_t factor, std::int64_t total, double unit,
-               int n_lanes, double* __restrict left_floats, double* __restrict right_floats) {
-    for (int i = 0; i < n_lanes / kLanes * kLanes; ++i) {
-        const std::int64_t sum = left[i] * factor;
-        left_floats[i] = to_float(sum, unit);
-        right_floats[i] = to_float(total - sum, unit);
-    }
-}
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Adds what one output increases the bracket of the gain by.
-TORCHGBDT_VECTORIZE
-void add_increases(CandidateFloats& floats, int n_lanes, double parent_score, double reg_lambda) {
-    for (int i = 0; i < n_lanes / kLanes * kLanes; ++i) {
-        const double left = score(floats.left_gradients[i], floats.left_hessians[i], reg_lambda);
-        const double right = score(floats.right_gradients[i], floats.right_hessians[i], reg_lambda);
-        floats.gains[i] += score_increase(left, right, parent_score);
-    }
-}
+// Two words of a cell, added as one vector: one addition and one store per bin.
+typedef std::int64_t WordPair __attribute__((vector_size(16)));
+static_assert(sizeof(WordPair) == sizeof(GradientSums), "a vector is stored as sums");
 
-// Turns brackets into gains and returns the largest, at least 0. NaN is no gain.
-TORCHGBDT_VECTORIZE
-double finish_gains(CandidateFloats& floats, int n_lanes, double gamma) {
-    std::array<double, kLanes> largest{};
-    for (int first = 0; first < n_lanes; first += kLanes) {
-        for (int lane = 0; lane < kLanes; ++lane) {
-            const double gain = split_gain(floats.gains[first + lane], gamma);
-            floats.gains[first + lane] = gain;
-            largest[lane] = gain > largest[lane] ? gain : largest[lane];
-        }
+// Prefix sums of two words of the cells, from `start` on. An empty bin has the sums of the bin
+// before it, which wins the tie. Two bins at a time, for the loop's own steps take as long as the
+// sums; so one bin more may be read and written, and there is one: that of missing rows.
+void add_up(const std::int64_t* cells, int cell_size, int gradient, int hessian, int n_bins,
+            const GradientSums& start, GradientSums* sums) {
+    WordPair sum{start.gradient, start.hessian};
+    const std::int64_t* gradients = cells + gradient;
+    const std::int64_t* hessians = cells + hessian;
+    for (int bin = 0; bin < n_bins; bin += 2) {
+        sum += WordPair{gradients[0], hessians[0]};
+        std::memcpy(sums + bin, &sum, sizeof sum);
+        sum += WordPair{gradients[cell_size], hessians[cell_size]};
+        std::memcpy(sums + bin + 1, &sum, sizeof sum);
+        gradients += 2 * cell_size;
+        hessians += 2 * cell_size;
     }
-    return *std::max_element(largest.begin(), largest.end());
-}
-
-// Prefix sums of kWords words of cells, from first_word on: sums[word][i] over bins 0..bins[i].
-// Returns how many i there are. An empty bin is left out: it leaves both sides as they were one bin
-// earlier, and that candidate wins the tie.
-template <int kWords>
-int add_up(const std::int64_t* cells, int cell_size, int first_word, std::int32_t n_bins,
-           const std::int64_t* start, std::int64_t* sums, std::uint8_t* bins) {
-    std::array<std::int64_t, kWords> sum;
-    for (int word = 0; word < kWords; ++word) {
-        sum[word] = start == nullptr ? 0 : start[first_word + word];
-    }
-    sums += first_word * kCandidateCapacity;
-    int count = 0;
-    for (std::int32_t bin = 0; bin < n_bins; ++bin) {
-        const std::int64_t* cell = cells + bin * cell_size;
-        for (int word = 0; word < kWords; ++word) {
-            sum[word] += cell[first_word + word];
-            sums[word * kCandidateCapacity + count] = sum[word];
-        }
-        bins[count] = static_cast<std::uint8_t>(bin);
-        count += bin == 0 || cell[0] != 0 ? 1 : 0;  // else the next bin takes the place
-    }
-    return count;
 }
 
 }  // namespace
@@ -72,110 +37,109 @@ int add_up(const std::int64_t* cells, int cell_size, int first_word, std::int32_
 SplitCandidates::SplitCandidates(const SplitSearch& search, const NodeTotals& node)
     : search_(search),
       node_(node),
-      left_(static_cast<std::size_t>(search.words.per_cell() * kCandidateCapacity)) {
+      left_(
+          new GradientSums[static_cast<std::size_t>(search.words.n_outputs) * kCandidateCapacity]) {
+    const SplitRules& rules = search.rules;
     for (int output = 0; output < search.words.n_outputs; ++output) {
         const GradientSums parent = node.of(output);
-        parent_scores_.push_back(score(parent, search.units[output], search.rules.reg_lambda));
+        const SumUnits& units = search.units[output];
+        // That of the integers in left_: where Hessians are constant, of a row.
+        const std::int64_t factor =
+            search.words.constant_hessian ? search.hessian_units[output] : 1;
+        const double hessian_unit = to_float(factor, units.hessian);
+        const FilterOutput filter{static_cast<double>(parent.gradient),
+                                  to_float(parent.hessian, units.hessian) / hessian_unit,
+                                  rules.reg_lambda / hessian_unit,
+                                  units.gradient * units.gradient / hessian_unit};
+        outputs_.push_back({score(parent, units, rules.reg_lambda), filter});
         any_hessian_ |= parent.hessian > 0;
+        can_filter_ &= std::max(parent.gradient, -parent.gradient) <= kMaxFilterSum &&
+                       parent.hessian > 0 && parent.hessian <= kMaxFilterSum &&
+                       rules.min_hessian[output] > 0 && filter.reg_lambda <= kMaxFilterLambda;
     }
 }
 
 void SplitCandidates::collect(const std::int64_t* cells, std::int32_t n_value_bins,
                               bool missing_left) {
-    const int cell_size = search_.words.per_cell();
+    const Words& words = search_.words;
+    const int cell_size = words.per_cell();
     const std::int64_t* missing = cells + n_value_bins * cell_size;
-    const std::int64_t* start = missing_left ? missing : nullptr;
-    const std::int32_t n_bins = missing[0] > 0 ? n_value_bins : n_value_bins - 1;
-    const auto add = [&](auto add_words, int word) {
-        return add_words(cells, cell_size, word, n_bins, start, left_.data(), bins_.data());
-    };
+    cells_ = cells;
+    missing_left_count_ = missing_left ? missing[0] : 0;
     first_ = 0;
-    if (cell_size == 2) {
-        count_ = add(add_up<2>, 0);
-    } else if (cell_size == 3) {
-        count_ = add(add_up<3>, 0);
-    } else {
-        for (int word = 0; word < cell_size; ++word) {
-            count_ = add(add_up<1>, word);
-        }
-    }
+    end_ = missing[0] > 0 ? n_value_bins : std::max(n_value_bins - 1, 0);
     // Counts and Hessians are not negative: what is too small for a child lies at either end.
-    while (count_ > 0 && !is_valid(0)) {
+    const std::int64_t min_rows = search_.rules.min_samples_leaf;
+    std::int64_t left_rows = missing_left_count_;
+    while (first_ < end_ && (left_rows += rows_of_bin(first_)) < min_rows) {
         ++first_;
-        --count_;
     }
-    while (count_ > 0 && !is_valid(count_ - 1)) {
-        --count_;
+    std::int64_t right_rows = missing[0] - missing_left_count_;
+    right_rows += end_ < n_value_bins ? rows_of_bin(end_) : 0;
+    while (first_ < end_ && right_rows < min_rows) {
+        right_rows += rows_of_bin(--end_);
     }
+    for (int output = 0; output < words.n_outputs; ++output) {
+        const int gradient = 1 + words.gradient(output);
+        const int hessian = words.constant_hessian ? 0 : 1 + words.hessian(output);
+        const GradientSums start{missing_left ? missing[gradient] : 0,
+                                 missing_left ? missing[hessian] : 0};
+        add_up(cells, cell_size, gradient, hessian, first_ < end_ ? end_ : 0, start,
+               left_of(output));
+    }
+    while (first_ < end_ && !has_enough_hessian(first_, true)) {
+        ++first_;
+    }
+    while (first_ < end_ && !has_enough_hessian(end_ - 1, false)) {
+        --end_;
+    }
+}
+
+std::int64_t SplitCandidates::left_count(int candidate) const {
+    std::int64_t rows = missing_left_count_;
+    for (int bin = 0; bin <= candidate; ++bin) {
+        rows += rows_of_bin(bin);
+    }
+    return rows;
 }
 
 GradientSums SplitCandidates::left_sums(int candidate, int output) const {
-    const Words& words = search_.words;
-    return {left_word(1 + words.gradient(output))[candidate],
-            words.constant_hessian ? left_count(candidate) * search_.hessian_units[output]
-                                   : left_word(1 + words.hessian(output))[candidate]};
+    const GradientSums& sums = left_of(output)[candidate];
+    const bool constant = search_.words.constant_hessian;
+    return {sums.gradient, constant ? sums.hessian * search_.hessian_units[output] : sums.hessian};
 }
 
-// Enough rows and Hessian in both children. Outputs whose node has no Hessian are not asked; at
-// least one must be.
-bool SplitCandidates::is_valid(int candidate) const {
-    const std::int64_t left = left_count(candidate);
-    bool enough = std::min(left, node_.count - left) >= search_.rules.min_samples_leaf;
-    for (int output = 0; enough && output < search_.words.n_outputs; ++output) {
-        const std::int64_t parent = node_.of(output).hessian;
-        const std::int64_t hessian = left_sums(candidate, output).hessian;
-        enough =
-            parent <= 0 || std::min(hessian, parent - hessian) >= search_.rules.min_hessian[output];
-    }
-    return enough && any_hessian_;
-}
-
-// The gains that are computed include those of candidates whose sums are proportional, GL*HR ==
-// GR*HL: noise, or a little less than nothing. Such a candidate is none, but the test is slow, so
-// it is made last. Leaving a candidate out never changes which of the others is best; so if the
-// largest gain has one that is not proportional, the first such one is what the search is for.
-// Otherwise all that gain as much are noise, and the rest is searched one by one.
-int SplitCandidates::find_best(double bar) {
-    const double largest = count_ > 0 ? compute_gains() : 0.0;
-    if (!(largest >= bar)) {
-        return -1;
-    }
-    for (int candidate = 0; candidate < count_; ++candidate) {
-        if (gain(candidate) == largest && !gains_nothing(candidate)) {
-            return candidate;
-        }
-    }
-    int best = -1;
-    for (int candidate = 0; candidate < count_; ++candidate) {
-        const bool leads = gain(candidate) >= bar && (best < 0 || gain(candidate) > gain(best));
-        if (leads && !gains_nothing(candidate)) {
-            best = candidate;
-        }
-    }
-    return best;
-}
-
-// Writes the gains of all candidates and returns the largest, at least 0.
-double SplitCandidates::compute_gains() {
-    const SplitRules& rules = search_.rules;
-    const Words& words = search_.words;
-    const int n_lanes = (count_ + kLanes - 1) / kLanes * kLanes;
-    std::fill_n(floats_.gains.begin(), n_lanes, 0.0);
-    for (int output = 0; output < words.n_outputs; ++output) {
+// In the left or the right child. Outputs whose node has no Hessian are not asked; at least one
+// must be.
+bool SplitCandidates::has_enough_hessian(int candidate, bool left) const {
+    for (int output = 0; output < search_.words.n_outputs; ++output) {
         const GradientSums parent = node_.of(output);
-        const SumUnits& units = search_.units[output];
-        to_floats(left_word(1 + words.gradient(output)), 1, parent.gradient, units.gradient,
-                  n_lanes, floats_.left_gradients.data(), floats_.right_gradients.data());
-        const bool constant = words.constant_hessian;
-        to_floats(left_word(constant ? 0 : 1 + words.hessian(output)),
-                  constant ? search_.hessian_units[output] : 1, parent.hessian, units.hessian,
-                  n_lanes, floats_.left_hessians.data(), floats_.right_hessians.data());
-        add_increases(floats_, n_lanes, parent_scores_[output], rules.reg_lambda);
+        const GradientSums child = left_sums(candidate, output);
+        const std::int64_t hessian = left ? child.hessian : (parent - child).hessian;
+        if (parent.hessian > 0 && hessian < search_.rules.min_hessian[output]) {
+            return false;
+        }
     }
-    std::fill(floats_.gains.begin() + count_, floats_.gains.begin() + n_lanes, 0.0);
-    return finish_gains(floats_, n_lanes, rules.gamma);
+    return any_hessian_;
 }
 
+double SplitCandidates::gain(int candidate) const {
+    const SplitRules& rules = search_.rules;
+    double increase = 0.0;
+    for (int output = 0; output < search_.words.n_outputs; ++output) {
+        const GradientSums left = left_sums(candidate, output);
+        const GradientSums right = node_.of(output) - left;
+        const SumUnits& units = search_.units[output];
+        increase +=
+            score_increase(score(left, units, rules.reg_lambda),
+                           score(right, units, rules.reg_lambda), outputs_[output].parent_score);
+    }
+    return split_gain(increase, rules.gamma);
+}
+
+// Whether sums are proportional in every output: such a candidate is none, although rounding may
+// see a gain. Asked only of one that would win: the test is slow, and to leave out a candidate does
+// not change which of the others is best.
 bool SplitCandidates::gains_nothing(int candidate) const {
     for (int output = 0; output < search_.words.n_outputs; ++output) {
         const GradientSums left = left_sums(candidate, output);
@@ -184,6 +148,52 @@ bool SplitCandidates::gains_nothing(int candidate) const {
         }
     }
     return true;
+}
+
+int SplitCandidates::find_best(double bar) {
+    std::array<std::uint8_t, kCandidateCapacity> chosen;
+    const int n_chosen = choose(bar, chosen.data());
+    int best = -1;
+    double best_gain = 0.0;
+    for (int i = 0; i < n_chosen; ++i) {
+        const int candidate = first_ + chosen[i];
+        const double found = gain(candidate);
+        if (found >= bar && found > best_gain && !gains_nothing(candidate)) {
+            best = candidate;
+            best_gain = found;
+        }
+    }
+    return best;
+}
+
+// Writes which candidates may be the best, ascending and counted from first_; returns how many.
+int SplitCandidates::choose(double bar, std::uint8_t* chosen) {
+    const int n_candidates = end_ - first_;
+    const double largest = can_filter_ && n_candidates > 0 ? compute_scores() : kInfinity;
+    if (largest == kInfinity) {
+        std::iota(chosen, chosen + n_candidates, std::uint8_t{0});
+        return n_candidates;
+    }
+    double score_of_bar = 2.0 * (bar + search_.rules.gamma);
+    for (const Output& output : outputs_) {
+        score_of_bar += output.parent_score;
+    }
+    const double enough = std::max(largest, score_of_bar) * filter_share(search_.words.n_outputs);
+    return largest < enough ? 0 : filter_candidates(scores_.data(), n_candidates, enough, chosen);
+}
+
+// As filter_scores, over all outputs.
+double SplitCandidates::compute_scores() {
+    const int n_candidates = end_ - first_;
+    const int n_lanes = (n_candidates + kLanes - 1) / kLanes * kLanes;
+    double largest = 0.0;
+    for (int output = 0; output < search_.words.n_outputs && largest < kInfinity; ++output) {
+        GradientSums* left = left_of(output);
+        std::fill(left + end_, left + first_ + n_lanes, left[end_ - 1]);
+        largest = filter_scores(left + first_, n_candidates, outputs_[output].filter, output == 0,
+                                scores_.data());
+    }
+    return largest;
 }
 
 }  // namespace torchgbdt

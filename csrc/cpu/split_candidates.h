@@ -1,13 +1,14 @@
-// The candidates of one feature of one node whose missing rows go one way. Sums and gains lie in
-// arrays over the candidates, so that loops over them vectorize.
+// The candidates of one feature of one node whose missing rows go one way.
 #pragma once
 
 #include "cpu/kernels.h"
+#include "cpu/split_filter.h"
 #include "cpu/split_gain.h"
 #include "cpu/views.h"
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace torchgbdt {
@@ -29,54 +30,53 @@ struct NodeTotals {
     GradientSums of(int output) const { return {sums[2 * output], sums[2 * output + 1]}; }
 };
 
-// Loops over candidates run on to a multiple of kLanes, so that they are made of whole vectors: two
-// of the widest, for maxima wait for each other.
-constexpr int kLanes = 32;
-constexpr int kCandidateCapacity = 256 + kLanes;
-
-// Children of all candidates in float64, one output at a time, and the gains over all outputs.
-struct CandidateFloats {
-    using Numbers = std::array<double, kCandidateCapacity>;
-    Numbers left_gradients, right_gradients, left_hessians, right_hessians, gains;
-};
+constexpr int kCandidateCapacity = 256 + kLanes;  // loops run on
 
 class SplitCandidates {
   public:
     SplitCandidates(const SplitSearch& search, const NodeTotals& node);
 
     // Takes the candidates of a feature: left are the rows of its first bins and, if missing_left,
-    // those of its missing bin. cells: of its value bins, then of its missing bin.
+    // those of its missing bin. cells: of its value bins, then of its missing bin; read until the
+    // next call.
     void collect(const std::int64_t* cells, std::int32_t n_value_bins, bool missing_left);
 
     // The one that gains most, among equals the first; -1 if none gains as much as `bar`, which is
     // positive.
     int find_best(double bar);
 
-    // Of candidate 0.., in the order of bins.
-    double gain(int candidate) const { return floats_.gains[candidate]; }
-    std::int32_t split_bin(int candidate) const { return bins_[first_ + candidate]; }
-    std::int64_t left_count(int candidate) const { return left_word(0)[candidate]; }
+    // Of a candidate, which is named by its bin.
+    double gain(int candidate) const;
+    std::int32_t split_bin(int candidate) const { return candidate; }
+    std::int64_t left_count(int candidate) const;
     GradientSums left_sums(int candidate, int output) const;
 
   private:
-    const std::int64_t* left_word(int word) const {
-        return left_.data() + word * kCandidateCapacity + first_;
-    }
+    // What the candidates share in one output.
+    struct Output {
+        double parent_score;
+        FilterOutput filter;
+    };
 
-    bool is_valid(int candidate) const;
-    double compute_gains();
+    GradientSums* left_of(int output) const { return left_.get() + output * kCandidateCapacity; }
+    std::int64_t rows_of_bin(int bin) const { return cells_[bin * search_.words.per_cell()]; }
+    int choose(double bar, std::uint8_t* chosen);
+    double compute_scores();
+    bool has_enough_hessian(int candidate, bool left) const;
     bool gains_nothing(int candidate) const;
 
     const SplitSearch& search_;
     const NodeTotals node_;
-    std::vector<double> parent_scores_;  // (n_outputs,)
-    bool any_hessian_ = false;           // in the node
+    std::vector<Output> outputs_;
+    bool any_hessian_ = false;  // in the node
+    bool can_filter_ = true;
 
-    int first_ = 0;  // where candidates begin in the two arrays below
-    int count_ = 0;
-    std::array<std::uint8_t, kCandidateCapacity> bins_;
-    std::vector<std::int64_t> left_;  // (words.per_cell(), kCandidateCapacity): cells, summed
-    CandidateFloats floats_;
+    const std::int64_t* cells_ = nullptr;
+    std::int64_t missing_left_count_ = 0;
+    int first_ = 0, end_ = 0;  // candidates first_..end_-1 have enough in both children
+    // Of left children, (n_outputs, kCandidateCapacity). A constant Hessian is counted in rows.
+    std::unique_ptr<GradientSums[]> left_;
+    std::array<double, kCandidateCapacity> scores_;  // of candidates first_.., by the filter
 };
 
 }  // namespace torchgbdt
