@@ -1,7 +1,7 @@
 // Quantizes X into bins. The definition is core.binning.bin_column.
 #include "cpu/feature_codes.h"
 #include "cpu/kernels.h"
-#include "cpu/thread_pool.h"
+#include "cpu/own_stretches.h"
 
 #include <algorithm>
 #include <array>
@@ -24,7 +24,7 @@ void bin_features(const MatrixView& matrix, const std::int64_t* kept_rows, std::
                               static_cast<std::uint8_t>(thresholds.n_value_bins[feature]));
     }
     const Blocks tasks = row_tasks(n_kept);
-    parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int) {
+    parallel_for_stretches(tasks.count(), n_threads, [&](std::int64_t task, int) {
         std::array<std::uint8_t, kSearchedValues> codes;
         for (std::int64_t begin = tasks.begin(task); begin < tasks.end(task);
              begin += kSearchedValues) {

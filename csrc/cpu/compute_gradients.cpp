@@ -2,8 +2,8 @@
 #include "cpu/extremes.h"
 #include "cpu/float_environment.h"
 #include "cpu/kernels.h"
+#include "cpu/own_stretches.h"
 #include "cpu/row_blocks.h"
-#include "cpu/thread_pool.h"
 
 #include <algorithm>
 #include <vector>
@@ -86,7 +86,7 @@ GradientExtremes compute_gradients(ObjectiveKind objective, const ObjectiveRows&
     const float one = 1.0f;
     const Blocks tasks = row_tasks(rows.n_rows);
     std::vector<Seen> workers(worker_count(tasks.count(), n_threads));
-    parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int worker) {
+    parallel_for_stretches(tasks.count(), n_threads, [&](std::int64_t task, int worker) {
         const std::int64_t begin = tasks.begin(task), end = tasks.end(task);
         for_each_block(rows, begin, end, [&](const RowBlock& block) {
             FloatBlock x;
@@ -128,7 +128,7 @@ void load_gradients(const float* given_gradients, const float* given_hessians, s
     const Blocks tasks = row_tasks(n_rows);
     const std::vector<Seen> nothing(worker_count(tasks.count(), n_threads));
     std::vector<std::vector<Seen>> seen(static_cast<std::size_t>(n_outputs), nothing);
-    parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int worker) {
+    parallel_for_stretches(tasks.count(), n_threads, [&](std::int64_t task, int worker) {
         const std::int64_t first = tasks.begin(task) * n_outputs;
         const std::int64_t end = tasks.end(task) * n_outputs;
         for (std::int64_t i = first; i < end; ++i) {

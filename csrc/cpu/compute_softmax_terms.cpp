@@ -1,8 +1,8 @@
 // What the softmax gradients of all classes share, so that K trees take 2 K exponentials per row,
 // not K^2. The definition is core.probabilities.
 #include "cpu/kernels.h"
+#include "cpu/own_stretches.h"
 #include "cpu/row_blocks.h"
-#include "cpu/thread_pool.h"
 
 #include <algorithm>
 
@@ -41,7 +41,7 @@ void read_softmax_terms(const RowBlock& block, SoftmaxBlock& terms) {
 // Writes: each task the terms of its rows.
 void compute_softmax_terms(const ObjectiveRows& rows, float* terms, int n_threads) {
     const Blocks tasks = row_tasks(rows.n_rows);
-    parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int) {
+    parallel_for_stretches(tasks.count(), n_threads, [&](std::int64_t task, int) {
         SoftmaxBlock found;
         for_each_block(rows, tasks.begin(task), tasks.end(task), [&](const RowBlock& block) {
             read_softmax_terms(block, found);

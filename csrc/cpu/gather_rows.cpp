@@ -2,7 +2,7 @@
 #include "cpu/checks.h"
 #include "cpu/gather_bytes.h"
 #include "cpu/kernels.h"
-#include "cpu/thread_pool.h"
+#include "cpu/own_stretches.h"
 
 #include <algorithm>
 
@@ -20,7 +20,7 @@ constexpr std::int64_t kLineBytes = 64;
 void gather_rows(const std::uint8_t* given, std::int64_t n_given, std::int64_t width,
                  const RowId* rows, std::int64_t n_rows, std::uint8_t* gathered, int n_threads) {
     const Blocks tasks = row_tasks(n_rows);
-    parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int) {
+    parallel_for_stretches(tasks.count(), n_threads, [&](std::int64_t task, int) {
         const std::int64_t begin = tasks.begin(task), end = tasks.end(task);
         check_row_order(rows + begin, end - begin, n_given);
         const auto fetch = [&](std::int64_t first) {

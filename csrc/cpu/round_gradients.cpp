@@ -1,6 +1,6 @@
 // Rounds gradients to fixed point, once per tree. The definition is core.fixed_point.
 #include "cpu/kernels.h"
-#include "cpu/thread_pool.h"
+#include "cpu/own_stretches.h"
 
 #include <vector>
 
@@ -52,7 +52,7 @@ std::int64_t round_gradients(const float* gradients, const float* hessians, std:
     const Blocks tasks = row_tasks(n_rows);
     const std::vector<Rounded> nothing(static_cast<std::size_t>(2 * n_outputs));  // as totals
     std::vector<std::vector<Rounded>> workers(worker_count(tasks.count(), n_threads), nothing);
-    parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int worker) {
+    parallel_for_stretches(tasks.count(), n_threads, [&](std::int64_t task, int worker) {
         const std::int64_t begin = tasks.begin(task), count = tasks.end(task) - begin;
         std::int32_t* fixed = fixed_point + begin * words.count();
         Rounded* sums = workers[static_cast<std::size_t>(worker)].data();

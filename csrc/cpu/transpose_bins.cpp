@@ -1,6 +1,6 @@
 // The column-major copy of the bins, which routing reads: one byte per row instead of a cache line.
 #include "cpu/kernels.h"
-#include "cpu/thread_pool.h"
+#include "cpu/own_stretches.h"
 
 #include <algorithm>
 #include <array>
@@ -67,7 +67,7 @@ void transpose_tile(const BinMatrix& bins, std::int64_t begin, std::int64_t end,
 void transpose_bins(const BinMatrix& bins, const std::int32_t* n_value_bins, std::uint8_t* columns,
                     int n_threads) {
     const Blocks tasks = row_tasks(bins.n_rows);
-    parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int) {
+    parallel_for_stretches(tasks.count(), n_threads, [&](std::int64_t task, int) {
         for (std::int64_t begin = tasks.begin(task); begin < tasks.end(task); begin += kTileRows) {
             const std::int64_t end = std::min(begin + kTileRows, tasks.end(task));
             for (std::int64_t first = 0; first < bins.n_features; first += kSquare) {

@@ -4,7 +4,7 @@
 #include "cpu/coded_tree.h"
 #include "cpu/kernels.h"
 #include "cpu/leaf_values.h"
-#include "cpu/thread_pool.h"
+#include "cpu/own_stretches.h"
 
 #include <algorithm>
 #include <vector>
@@ -68,7 +68,7 @@ void update_predictions(const BinColumns& columns, const std::int32_t* n_value_b
     const auto n_split_features = static_cast<std::int64_t>(splits.features.size());
     const Blocks tasks = row_tasks(columns.n_rows);
     if (n_split_features > kMaxStepColumns) {
-        parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int) {
+        parallel_for_stretches(tasks.count(), n_threads, [&](std::int64_t task, int) {
             for (std::int64_t row = tasks.begin(task); row < tasks.end(task); ++row) {
                 const std::int32_t leaf = walk_row(columns, tree, splits, row);
                 add_leaf_values(tree, &leaf, 1, output, n_columns, predictions + row * n_columns);
@@ -82,7 +82,7 @@ void update_predictions(const BinColumns& columns, const std::int32_t* n_value_b
         values.push_back(coded.leaf_values(tree, i));
     }
     std::vector<CodedRows> workers(worker_count(tasks.count(), n_threads));
-    parallel_for(tasks.count(), n_threads, [&](std::int64_t task, int worker) {
+    parallel_for_stretches(tasks.count(), n_threads, [&](std::int64_t task, int worker) {
         CodedRows& rows = workers[static_cast<std::size_t>(worker)];
         rows.resize(n_split_features, coded.n_slots());
         for (std::int64_t begin = tasks.begin(task); begin < tasks.end(task); begin += kCodedRows) {
