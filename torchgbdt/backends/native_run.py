@@ -120,9 +120,9 @@ class NativeRun:
 
     def keep_extremes(self, extremes: list[tuple[float, float, float, bool]]) -> GradientExtremes:
         """The kernel's (max |g|, max h, min h, finite) of each output as the core wants them."""
-        largest_g, largest_h, smallest_h, finite = zip(*extremes, strict=True)
-        largest = np.stack((largest_g, largest_h), axis=1).astype(np.float64)
-        self._extremes = GradientExtremes(largest, min(smallest_h), all(finite))
+        largest = np.array([[largest_g, largest_h] for largest_g, largest_h, _, _ in extremes])
+        smallest_h = min(smallest for _, _, smallest, _ in extremes)
+        self._extremes = GradientExtremes(largest, smallest_h, all(one[3] for one in extremes))
         return self._extremes
 
     def check_scales(self, scales: Int64Array) -> None:
@@ -133,9 +133,8 @@ class NativeRun:
         if not extremes.finite or extremes.smallest_hessian < 0:
             raise BackendError("gradients must be finite, and Hessians >= 0, to be rounded.")
         limits = (2.0**GRADIENT_BITS, 2.0**HESSIAN_BITS)
-        if scales.shape != extremes.largest.shape or np.any(
-            np.ldexp(extremes.largest, scales) > limits
-        ):
+        fits = scales.shape == extremes.largest.shape
+        if not fits or (np.ldexp(extremes.largest, scales) > limits).any():
             raise BackendError(
                 f"gradients up to {extremes.largest.tolist()} do not fit the scales "
                 f"{scales.tolist()}."
