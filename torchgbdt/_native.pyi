@@ -36,6 +36,7 @@ def sort_columns(
     columns: Float64Array,
     n_threads: int,
 ) -> None: ...
+def cut_column(values: Float64Array, thresholds: Float64Array) -> int: ...
 def bin_features(
     x: AnyArray,
     is_bfloat16: bool,

@@ -121,6 +121,12 @@ void bind_sort_columns(nb::object x, bool is_bfloat16, std::optional<In<std::int
                  columns.data(), n_threads);
 }
 
+std::int64_t bind_cut_column(In<double, 1> values, Out<double, 1> thresholds) {
+    require(length(thresholds) < kMaxDistinct, "there are at most 255 bins");
+    const ReleasedGil released;
+    return cut_column(values.data(), length(values), length(thresholds) + 1, thresholds.data());
+}
+
 void bind_bin_features(nb::object x, bool is_bfloat16, std::optional<In<std::int64_t, 1>> kept_rows,
                        In<double, 1> thresholds, In<std::int64_t, 1> offsets,
                        In<std::int32_t, 1> n_value_bins, Out<std::uint8_t, 2> bins, int n_threads) {
@@ -193,6 +199,8 @@ void bind_data(nb::module_& module) {
     module.def("sort_columns", &bind_sort_columns, "x"_a, "is_bfloat16"_a, array("rows").none(),
                "first_feature"_a, array("columns"), "n_threads"_a,
                "Write chosen rows of some features, each feature's values in ascending order.");
+    module.def("cut_column", &bind_cut_column, array("values"), array("thresholds"),
+               "Write the quantile thresholds of ascending values; return how many there are.");
     module.def("bin_features", &bind_bin_features, "x"_a, "is_bfloat16"_a,
                array("kept_rows").none(), array("thresholds"), array("offsets"),
                array("n_value_bins"), array("bins"), "n_threads"_a, "Write the bin codes of X.");

@@ -30,6 +30,11 @@ void sort_columns(const MatrixView& matrix, const std::int64_t* rows, std::int64
                   std::int64_t first_feature, std::int64_t n_features, double* columns,
                   int n_threads);
 
+// Cuts ascending values, each of which weighs 1, into at most n_bins bins of like weight. Writes
+// the thresholds, (n_bins - 1,), and returns how many there are.
+std::int64_t cut_column(const double* values, std::int64_t n_values, std::int64_t n_bins,
+                        double* thresholds);
+
 // Quantizes X: bins[i, f] = number of thresholds of f below x, or the missing code where x is NaN.
 // kept_rows: rows of the matrix, (n_kept,), or null for all rows; then n_kept = matrix.n_rows.
 void bin_features(const MatrixView& matrix, const std::int64_t* kept_rows, std::int64_t n_kept,

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from support.exact import assert_identical
 
 from torchgbdt.core import binning
-from torchgbdt.core.binning import BinThresholds, bin_column, midpoints
+from torchgbdt.core.binning import BinThresholds, bin_column
 from torchgbdt.core.columns import distinct_values
 from torchgbdt.core.feature_source import HostMatrix
+from torchgbdt.core.quantiles import midpoints
 
 INF = np.inf
 TINY = 5e-324

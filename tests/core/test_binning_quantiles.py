@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support.exact import assert_identical
 
-from torchgbdt.core.binning import quantile_cuts
+from torchgbdt.core.quantiles import quantile_cuts
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,7 @@ GOOD: dict[str, dict[str, Any]] = {
         "columns": np.zeros((1, N_ROWS)),
         "n_threads": 2,
     },
+    "cut_column": {"values": np.arange(9.0), "thresholds": np.zeros(3)},
     "bin_features": {
         "x": np.zeros((N_ROWS, N_FEATURES)),
         "is_bfloat16": False,
@@ -248,6 +249,7 @@ OPTIONAL = {
 OUTPUTS = {
     "distinct_values": {"values", "counts"},
     "sort_columns": {"columns"},
+    "cut_column": {"thresholds"},
     "bin_features": {"bins"},
     "transpose_bins": {"columns"},
     "sample_rows": {"row_order"},

@@ -58,6 +58,9 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("sort_columns", {"first_feature": 2}),
     ("sort_columns", {"columns": np.zeros((3, N_ROWS))}),
     ("sort_columns", {"columns": np.zeros((N_ROWS, 2)).T}),
+    ("cut_column", {"values": np.arange(9)}),
+    ("cut_column", {"thresholds": np.zeros(255)}),
+    ("cut_column", {"thresholds": np.zeros((1, 3))}),
     ("bin_features", {"kept_rows": np.array([0, N_ROWS])}),
     ("bin_features", {"kept_rows": np.full(N_ROWS, -1)}),
     ("bin_features", {"kept_rows": np.full(N_ROWS, N_ROWS)}),
@@ -252,7 +255,7 @@ def test_good_arguments_are_accepted(kernel: str) -> None:
         call(kernel, {**GOOD[kernel], name: None})
 
 
-@pytest.mark.parametrize("kernel", sorted(GOOD))
+@pytest.mark.parametrize("kernel", sorted(name for name in GOOD if "n_threads" in GOOD[name]))
 def test_there_is_at_least_one_thread_and_there_may_be_any_number(kernel: str) -> None:
     call(kernel, {**GOOD[kernel], "n_threads": 2**31 - 1})
     for n_threads in (0, -1, 2**31, None):
@@ -276,6 +279,8 @@ NOTHING: list[tuple[str, dict[str, Any]]] = [
             "columns": np.zeros((N_FEATURES, 0), np.uint8),
         },
     ),
+    ("cut_column", {"values": np.zeros(0)}),
+    ("cut_column", {"thresholds": np.zeros(0)}),
     ("sample_rows", {"row_order": np.zeros(0, np.uint32)}),
     (
         "gather_rows",

@@ -1,4 +1,6 @@
-"""Sorted columns and distinct values: the native readers equal the definition in core.columns."""
+"""Sorted columns, their quantiles and distinct values: the native readers equal the definitions."""
+
+import itertools
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from native.test_sources import ForeignSource, misaligned
 from support.exact import assert_identical
 
 from torchgbdt.backends.native import NativeBackend
-from torchgbdt.core import columns
+from torchgbdt.core import columns, quantiles
 from torchgbdt.core.feature_source import FeatureSource, HostMatrix
 
 RNG = np.random.default_rng(0)
@@ -77,3 +79,42 @@ def test_float64_of_any_bits_sorts_as_the_definition(X: np.ndarray) -> None:
 def test_more_features_than_a_task_reads_together() -> None:
     X = np.repeat(np.arange(300.0)[:, None], 40, axis=1) % np.arange(1, 41)
     check(HostMatrix(X.astype(np.float32)))
+
+
+def check_cuts(values: np.ndarray, n_bins: int) -> None:
+    values = np.sort(values.astype(np.float64) + 0.0)
+    expected = quantiles.cut_column(values, n_bins)
+    assert_identical(NativeBackend(1).cut_column(values, n_bins), expected)
+
+
+@given(
+    st.lists(st.tuples(st.floats(allow_nan=False), st.integers(1, 40)), max_size=60),
+    st.integers(1, 30),
+)
+def test_columns_with_values_of_any_weight_are_cut_as_defined(
+    runs: list[tuple[float, int]], n_bins: int
+) -> None:
+    values, counts = zip(*runs, strict=True) if runs else ((), ())
+    check_cuts(np.repeat(np.array(values, np.float64), np.array(counts, np.int64)), n_bins)
+
+
+@pytest.mark.parametrize("n_bins", [1, 2, 3, 16, 254, 255])
+@pytest.mark.parametrize("exponent", [0.0, 1.0, 1.5, 3.0])
+def test_long_columns_with_heavy_values_are_cut_as_defined(n_bins: int, exponent: float) -> None:
+    values = RNG.normal(size=20_000)
+    if exponent > 0:  # few small numbers are most of them
+        values = np.floor(RNG.pareto(exponent, 20_000) * 10)
+    check_cuts(values, n_bins)
+
+
+def test_weights_at_every_border_between_heavy_and_light_are_cut_as_defined() -> None:
+    for counts in itertools.product((1, 2, 4, 6), repeat=5):
+        for n_bins in (2, 3, 4):
+            check_cuts(np.repeat(np.arange(5.0), counts), n_bins)
+
+
+def test_neighbours_between_which_no_number_lies_are_cut_as_defined() -> None:
+    tiny = 5e-324
+    values = [-np.inf, -1.7e308, -tiny, 0.0, tiny, 1.0, 1.0 + 2.0**-52, 1.7e308, 1.79e308, np.inf]
+    for n_bins in range(1, 12):
+        check_cuts(np.array(values), n_bins)

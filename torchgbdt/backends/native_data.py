@@ -46,6 +46,12 @@ class NativeDataKernels(ComputeBackend):
         )
         return columns
 
+    def cut_column(self, values: Float64Array, n_bins: int) -> Float64Array:
+        """See ComputeBackend."""
+        thresholds = np.empty(n_bins - 1, np.float64)
+        n_thresholds = _native.cut_column(np.ascontiguousarray(values), thresholds)
+        return thresholds[:n_thresholds]
+
     def bin_features(
         self,
         source: FeatureSource,

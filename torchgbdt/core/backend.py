@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from torchgbdt.core import columns
+from torchgbdt.core import columns, quantiles
 from torchgbdt.core.arrays import (
     BinArray,
     Float32Array,
@@ -189,6 +189,10 @@ class ComputeBackend(ABC):
     ) -> Float64Array:
         """As ``columns.sort_columns``; an override returns the same."""
         return columns.sort_columns(source, rows, features)
+
+    def cut_column(self, values: Float64Array, n_bins: int) -> Float64Array:
+        """As ``quantiles.cut_column``; an override returns the same."""
+        return quantiles.cut_column(values, n_bins)
 
     @abstractmethod
     def predict(self, forest: Forest, source: FeatureSource, sums: Float32Array) -> None:

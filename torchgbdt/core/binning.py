@@ -27,6 +27,7 @@ from torchgbdt.core.columns import NUMPY_COLUMN_READER, ColumnReader
 from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.feature_source import FeatureSource
 from torchgbdt.core.fixed_point import HESSIAN_BITS, round_hessians, scale_exponent
+from torchgbdt.core.quantiles import cut_weighted, midpoints
 from torchgbdt.core.random import Purpose, random_keys
 from torchgbdt.core.settings import BinningSettings
 
@@ -162,77 +163,10 @@ def fit_thresholds(
             span = range(many[0], many[-1] + 1)
             samples = _SampledColumns(source, source_rows, span, sample_weights, reader)
             for feature in many:
-                distinct, weight_of_value = samples.weighted_values(feature, communicator)
-                cuts = quantile_cuts(weight_of_value, max_value_bins)
-                thresholds = midpoints(distinct[cuts], distinct[cuts + 1])
-                fitted[feature] = (thresholds, cuts.size + 1)
+                thresholds = samples.cut(feature, max_value_bins, communicator)
+                fitted[feature] = (thresholds, thresholds.size + 1)
         features.extend(fitted[feature] for feature in block)
     return BinThresholds.from_features(features)
-
-
-def midpoints(lower: Float64Array, upper: Float64Array) -> Float64Array:
-    """Thresholds t between neighbouring values a < b, such that a <= t < b.
-
-    t = a/2 + b/2 in float64; a itself where rounding or an infinity would break the inequality.
-    """
-    with np.errstate(invalid="ignore"):
-        middle = lower / 2 + upper / 2
-        return np.where((lower <= middle) & (middle < upper), middle, lower)
-
-
-def quantile_cuts(weights: Int64Array, n_bins: int) -> Int64Array:
-    """Positions i such that cutting after each of them makes at most n_bins bins of like weight.
-
-    A heavy value, one that weighs at least a fair share by itself, closes a bin. The other values
-    share the other bins: each takes values until it holds ceil(light weight left / bins left).
-    Before a heavy value, light ones of less than half a share join its bin. Integers only: no
-    rounding, no order.
-
-        weights 1 1 1 1 9 1 1 1, n_bins 3:   1 1 1 1 | 9 | 1 1 1
-
-    Parameters
-    ----------
-    weights : int64 > 0, (n_values,), in the order of the values; their sum < 2^54. IN.
-    """
-    if weights.size <= n_bins:
-        return np.arange(weights.size - 1, dtype=np.int64)
-    cumulative = np.cumsum(weights)
-    heavy_positions = [weights.size]  # never met
-    if int(weights.max()) * n_bins >= int(cumulative[-1]):  # else none is heavy
-        heavy = _heavy_values(weights, n_bins)
-        heavy_positions = [*np.flatnonzero(heavy).tolist(), weights.size]
-        cumulative = np.cumsum(np.where(heavy, 0, weights))
-    light_bins, light_total, light_used = n_bins - len(heavy_positions) + 1, int(cumulative[-1]), 0
-    cuts: list[int] = []
-    start, next_heavy = 0, 0
-    while len(cuts) < n_bins - 1:
-        light_left = light_total - light_used
-        target = light_used + -(-light_left // light_bins) if light_bins else light_total + 1
-        full = max(start, int(cumulative.searchsorted(target)))
-        end = heavy_positions[next_heavy]
-        light_before = int(cumulative[end - 1]) - light_used if end > start else 0
-        if full < end:
-            position, light_bins = full, light_bins - 1
-        elif 2 * light_before * light_bins >= light_left and light_before > 0:
-            position, light_bins = end - 1, light_bins - 1
-        else:
-            position, next_heavy = end, next_heavy + 1
-        if position >= weights.size - 1:
-            break
-        cuts.append(position)
-        start, light_used = position + 1, int(cumulative[position])
-    return np.array(cuts, np.int64)
-
-
-def _heavy_values(weights: Int64Array, n_bins: int) -> BoolArray:
-    """Values that weigh at least a fair share of what is not heavy; fewer than n_bins of them."""
-    heavy = np.zeros(weights.size, np.bool_)
-    while True:
-        light_bins, light = n_bins - int(heavy.sum()), int(weights[~heavy].sum())
-        new = ~heavy & (weights * light_bins >= light)
-        if not new.any():
-            return heavy
-        heavy |= new
 
 
 def sample_rows(
@@ -330,34 +264,21 @@ class _SampledColumns:
     ) -> None:
         self._first = features.start
         self._weights = weights
+        self._reader = reader
         if weights is None:
             self._columns = reader.sort_columns(source, rows, features)
         else:
             self._columns = source.sample(rows, slice(features.start, features.stop)).T
 
-    def weighted_values(
-        self, feature: int, communicator: Communicator
-    ) -> tuple[Float64Array, Int64Array]:
-        """Distinct values of all ranks, ascending, and what each weighs."""
+    def cut(self, feature: int, n_bins: int, communicator: Communicator) -> Float64Array:
+        """Thresholds between bins of like weight, over the sampled values of all ranks."""
         column = self._columns[feature - self._first]
         if self._weights is None:
-            present = column[: np.searchsorted(column, np.inf, side="right")]
-            parts = communicator.gather(present)
+            parts = communicator.gather(column[: np.searchsorted(column, np.inf, side="right")])
             values = parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
-            starts = _group_starts(values)
-            ends = np.append(starts[1:], values.size)
-            return values[starts], ends - starts
+            return self._reader.cut_column(values, n_bins)
         is_present = ~np.isnan(column)
         values = np.concatenate(communicator.gather(column[is_present] + 0.0))
         weights = np.concatenate(communicator.gather(self._weights[is_present]))
         order = np.argsort(values)
-        values, weights = values[order], weights[order]
-        starts = _group_starts(values)
-        return values[starts], np.add.reduceat(weights, starts) if starts.size else weights
-
-
-def _group_starts(ascending: Float64Array) -> Int64Array:
-    """Where each run of equal values begins."""
-    is_first = np.ones(ascending.size, np.bool_)
-    np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])
-    return np.flatnonzero(is_first)
+        return cut_weighted(values[order], weights[order], n_bins)

@@ -1,7 +1,7 @@
 """What thresholds are fitted from: the distinct values of columns, or their sampled values sorted.
 
-Sorting takes most of the time of fitting, and every correct way to sort gives the same array. So a
-backend may bring its own; what is made of the values is decided in ``binning`` alone.
+Sorting and cutting take most of the time of fitting. A backend may bring its own ways, which give
+the same arrays; what is made of them is decided in ``binning`` alone.
 """
 
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from torchgbdt.core import quantiles
 from torchgbdt.core.arrays import Float64Array, Int64Array
 from torchgbdt.core.feature_source import FeatureSource
 
@@ -29,6 +30,10 @@ class ColumnReader(Protocol):
         self, source: FeatureSource, rows: Int64Array, features: range
     ) -> Float64Array:
         """See the function of this name."""
+        ...
+
+    def cut_column(self, values: Float64Array, n_bins: int) -> Float64Array:
+        """See ``quantiles.cut_column``."""
         ...
 
 
@@ -93,10 +98,11 @@ def sort_columns(source: FeatureSource, rows: Int64Array, features: range) -> Fl
 
 
 class NumpyColumnReader:
-    """The definition: the functions of this module."""
+    """The definition: the functions of this module, and of ``quantiles``."""
 
     distinct_values = staticmethod(distinct_values)
     sort_columns = staticmethod(sort_columns)
+    cut_column = staticmethod(quantiles.cut_column)
 
 
 NUMPY_COLUMN_READER = NumpyColumnReader()
