@@ -103,7 +103,7 @@ exhaustive: $(VENV)/stamp-dev $(VENV)/stamp-native ## all float32 numbers throug
 bench: $(VENV)/stamp-bench $(VENV)/stamp-native ## torchgbdt and its peers: one table
 	$(BIN)/python benchmarks/compare.py $(BENCH_OPTIONS)
 
-bench-kernels: $(VENV)/stamp-bench $(VENV)/stamp-native ## times of every kernel, kept as JSON
+bench-kernels: $(VENV)/stamp-bench $(VENV)/stamp-native ## times of the kernels, kept as JSON
 	$(BIN)/python -m pytest benchmarks/kernels --benchmark-autosave \
 		--benchmark-storage=file://benchmarks/results/kernels $(PYTEST_OPTIONS)
 

@@ -6,7 +6,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from kernels.both_backends import native_run, oracle_run
 from kernels.staged_run import Shape
-from torchgbdt.core import columns
+from torchgbdt.core import columns, quantiles
 from torchgbdt.core.arrays import Float64Array
 from torchgbdt.core.binning import fit_thresholds
 from torchgbdt.core.communicator import SINGLE_RANK
@@ -67,3 +67,12 @@ def test_sort_columns(benchmark: BenchmarkFixture, n_threads: int) -> None:
     found = run.backend.sort_columns(run.source, rows, FEATURES)
     assert np.array_equal(found, expected, equal_nan=True)
     benchmark(run.backend.sort_columns, run.source, rows, FEATURES)
+
+
+def test_cut_column(benchmark: BenchmarkFixture) -> None:
+    run = native_run(SHAPE, 1)
+    values = columns.sort_columns(run.source, np.arange(SHAPE.n_rows), range(1, 2))[0]
+    found = run.backend.cut_column(values, LIMIT)
+    assert np.array_equal(found, quantiles.cut_column(values, LIMIT))
+    assert found.size == LIMIT - 1
+    benchmark(run.backend.cut_column, values, LIMIT)
