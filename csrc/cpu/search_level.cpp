@@ -21,12 +21,10 @@
 namespace torchgbdt {
 namespace {
 
-constexpr std::int64_t kTasksPerThread = 4;      // so that a late thread costs little
-constexpr std::int64_t kMinTaskFeatures = 8;     // each group of features reads the rows again
-constexpr std::int64_t kGroupWords = 1 << 16;    // 512 KB of packed sums and cells stay in L2
-constexpr std::int64_t kLargeVisits = 1 << 18;   // of cells, that are worth sharing out by rows
-constexpr std::int64_t kSearchedCells = 4;       // visits that take as long as searching a bin
-constexpr std::int64_t kWorthwhileCells = 8192;  // visits that are worth waking a thread for
+constexpr std::int64_t kMinTaskFeatures = 8;    // each group of features reads the rows again
+constexpr std::int64_t kGroupWords = 1 << 16;   // 512 KB of packed sums and cells stay in L2
+constexpr std::int64_t kLargeVisits = 1 << 18;  // of cells, that are worth sharing out by rows
+constexpr std::int64_t kSearchedCells = 4;      // visits that take as long as searching a bin
 
 // A node that is built, and the sibling that is derived from it; null for none.
 struct Family {
