@@ -41,7 +41,7 @@ _MAX_SAMPLES_LEAF = 2**62
 """More than any node has; a larger setting means the same and fits into int64."""
 
 _FEW_NODES = 127
-"""Of a tree of 64 leaves: all its splits are asked as soon as where routing has left each row."""
+"""A tree of 64 leaves: asking all its splits takes no longer than going by where rows lie."""
 
 
 class NativeBackend(NativeDataKernels):
