@@ -11,5 +11,6 @@ NB_MODULE(_native, module) {
     module.def("pool_size", &torchgbdt::pool_size, "Helper threads that exist in this process.");
     torchgbdt::bind_data(module);
     torchgbdt::bind_losses(module);
-    torchgbdt::bind_training(module);
+    torchgbdt::bind_rows(module);
+    torchgbdt::bind_histograms(module);
 }

@@ -88,8 +88,22 @@ class Matrix {
     MatrixView view_;
 };
 
+using Bytes = In<std::uint8_t, 2>;
+
+inline BinMatrix bin_matrix(const Bytes& bins) {
+    return {bins.data(), length(bins, 0), length(bins, 1)};
+}
+
+// The layout of rounded gradients with this many words per row.
+inline Words words_of(std::int64_t n_words, std::int64_t n_outputs) {
+    require(n_outputs >= 1 && (n_words == n_outputs || n_words == 2 * n_outputs),
+            "words per row match neither a constant nor a general Hessian");
+    return {static_cast<int>(n_outputs), n_words == n_outputs};
+}
+
 void bind_data(nb::module_& module);
+void bind_histograms(nb::module_& module);
 void bind_losses(nb::module_& module);
-void bind_training(nb::module_& module);
+void bind_rows(nb::module_& module);
 
 }  // namespace torchgbdt

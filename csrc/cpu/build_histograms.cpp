@@ -10,9 +10,7 @@
 namespace torchgbdt {
 namespace {
 
-constexpr std::int64_t kTasksPerThread = 4;      // so that a late thread costs little
 constexpr std::int64_t kMinTaskCells = 1 << 17;  // 50 microseconds: worth a partial sum
-constexpr std::int64_t kWorthwhileCells = 8192;  // visits of cells that are worth waking a thread
 constexpr std::int64_t kBlockWords = 8192;       // of a histogram that is added or subtracted
 
 // Some rows of a node and one panel of features.

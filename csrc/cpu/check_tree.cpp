@@ -1,5 +1,7 @@
 #include "cpu/check_tree.h"
 
+#include "cpu/checks.h"
+
 #include <limits>
 #include <stdexcept>
 
@@ -32,6 +34,12 @@ int check_tree(const TreeView& tree, std::int64_t n_features) {
         throw std::invalid_argument("a tree splits on a feature that the data lacks");
     }
     return depth;
+}
+
+void check_split_bins(const TreeView& tree) {
+    for (std::int64_t node = 0; node < tree.n_nodes; ++node) {
+        require(tree.is_leaf(node) || tree.split_bin[node] >= 0, "a tree splits at a negative bin");
+    }
 }
 
 }  // namespace torchgbdt

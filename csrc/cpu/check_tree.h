@@ -10,4 +10,7 @@ namespace torchgbdt {
 // most, and none is outside the tree. Returns the splits on the longest path from the root.
 int check_tree(const TreeView& tree, std::int64_t n_features);
 
+// Every split of a tree that compares bins is at one.
+void check_split_bins(const TreeView& tree);
+
 }  // namespace torchgbdt

@@ -18,6 +18,10 @@ struct HistogramRows {
     PackedLayout layout;
 };
 
+// How sums are shared out.
+constexpr std::int64_t kTasksPerThread = 4;      // so that a late thread costs little
+constexpr std::int64_t kWorthwhileCells = 8192;  // visits that are worth waking a thread for
+
 struct RowsAhead;
 
 // Memory of one worker.

@@ -8,6 +8,7 @@
 //         search both
 //
 // Ranks must exchange histograms in between, so several of them use the three kernels.
+#include "cpu/checks.h"
 #include "cpu/feature_search.h"
 #include "cpu/float_environment.h"
 #include "cpu/kernels.h"
@@ -15,18 +16,15 @@
 #include "cpu/thread_pool.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <vector>
 
 namespace torchgbdt {
 namespace {
 
-constexpr std::int64_t kTasksPerThread = 4;      // so that a late thread costs little
-constexpr std::int64_t kMinTaskFeatures = 8;     // each group of features reads the rows again
-constexpr std::int64_t kGroupWords = 1 << 16;    // 512 KB of packed sums and cells stay in L2
-constexpr std::int64_t kLargeVisits = 1 << 18;   // of cells, that are worth sharing out by rows
-constexpr std::int64_t kSearchedCells = 4;       // visits that take as long as searching a bin
-constexpr std::int64_t kWorthwhileCells = 8192;  // visits that are worth waking a thread for
+constexpr std::int64_t kMinTaskFeatures = 8;    // each group of features reads the rows again
+constexpr std::int64_t kGroupWords = 1 << 16;   // 512 KB of packed sums and cells stay in L2
+constexpr std::int64_t kLargeVisits = 1 << 18;  // of cells, that are worth sharing out by rows
+constexpr std::int64_t kSearchedCells = 4;      // visits that take as long as searching a bin
 
 // A node that is built, and the sibling that is derived from it; null for none.
 struct Family {
@@ -37,27 +35,21 @@ struct Family {
 
 std::vector<Family> families(const NodeRecord* nodes, std::int64_t n_nodes) {
     const NodeRecord* end = nodes + n_nodes;
-    const auto derives = [&](const NodeRecord* node, const NodeRecord* built) {
-        return !node->build && node->sibling_slot == built->slot;
+    const auto derives = [](const NodeRecord& node, const NodeRecord& built) {
+        return !node.build && built.build && node.sibling_slot == built.slot;
     };
     std::vector<Family> found;
-    std::int64_t n_derived = 0;
-    for (const NodeRecord* node = nodes; node != end; ++node) {
-        if (!node->build) {
-            ++n_derived;
-        } else if (node + 1 != end && derives(node + 1, node)) {
-            found.push_back({node, node + 1});
-        } else if (node != nodes && derives(node - 1, node)) {
-            found.push_back({node, node - 1});
+    for (const NodeRecord* node = nodes; node != end;) {
+        const NodeRecord* next = node + 1;
+        if (next != end && derives(*next, *node)) {
+            found.push_back({node, next});
+        } else if (next != end && derives(*node, *next)) {
+            found.push_back({next, node});
         } else {
+            require(node->build, "a node is to be subtracted, but its sibling is not beside it");
             found.push_back({node, nullptr});
         }
-    }
-    for (const Family& family : found) {
-        n_derived -= family.derived == nullptr ? 0 : 1;
-    }
-    if (n_derived != 0) {
-        throw std::invalid_argument("a node is to be subtracted, but its sibling is not beside it");
+        node += found.back().derived == nullptr ? 1 : 2;
     }
     return found;
 }

@@ -11,10 +11,12 @@
 //     two: integers below 2^53 are float64, so only D is rounded, and alike. No term is negative,
 //     so nothing cancels: a score is wrong by a factor of at most 1 +- (K + 9) u.
 //  2. The exact gain is computed from sums over outputs of score - score(parent). score(parent) is
-//     at most 2 * score of any candidate, since GL^2/DL + GR^2/DR >= (GL + GR)^2 / (DL + DR).
-//     So rounding moves the sum by at most (3 K + 3) u times the score.
+//     at most 2 * score of any candidate, since GL^2/DL + GR^2/DR >= (GL + GR)^2 / (DL + DR), and
+//     what it was rounded by is the same for all. So rounding moves the sum of one candidate
+//     against that of another by at most (K + 3) u times its score: 3 u for the score, 1 u for the
+//     difference, K - 1 additions.
 //  3. Hence of two candidates whose scores are more than a factor of 1 - 64 K u apart, the larger
-//     gains more, and strictly: 64 K exceeds 2 (K + 9) + 2 (3 K + 3) and the last few roundings.
+//     gains more, and strictly: 64 K exceeds 2 (K + 9) + 2 (K + 3) and the last few roundings.
 //     For the same reason, who gains `bar` has at least 1 - 64 K u of the score that this takes.
 //  4. Should the largest score be that of a candidate with proportional sums, which is none: it is
 //     not above score(parent), since x^2 / (x + reg_lambda) grows faster than x. All that are as

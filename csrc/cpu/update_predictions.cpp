@@ -1,6 +1,5 @@
 // Adds a finished tree to the predictions of a data set that is binned.
 #include "cpu/check_tree.h"
-#include "cpu/checks.h"
 #include "cpu/coded_tree.h"
 #include "cpu/kernels.h"
 #include "cpu/leaf_values.h"
@@ -30,7 +29,6 @@ SplitFeatures find_split_features(const TreeView& tree, std::int64_t n_features,
             found.tests.push_back(CodeTest::always_left());
             continue;
         }
-        require(tree.split_bin[node] >= 0, "a tree splits at a negative bin");
         const std::int32_t feature = tree.feature[node];
         std::int32_t& column = column_of[static_cast<std::size_t>(feature)];
         if (column < 0) {
@@ -64,6 +62,7 @@ void update_predictions(const BinColumns& columns, const std::int32_t* n_value_b
                         const TreeView& tree, std::int64_t output, std::int64_t n_columns,
                         float* predictions, int n_threads) {
     const int depth = check_tree(tree, columns.n_features);
+    check_split_bins(tree);
     const SplitFeatures splits = find_split_features(tree, columns.n_features, n_value_bins);
     const auto n_split_features = static_cast<std::int64_t>(splits.features.size());
     const Blocks tasks = row_tasks(columns.n_rows);

@@ -123,6 +123,7 @@ bool update_routed(const BinColumns& columns, const std::int32_t* n_value_bins,
                    std::int64_t n_ordered, std::int64_t output, std::int64_t n_columns,
                    float* predictions, int n_threads) {
     check_tree(tree, columns.n_features);
+    check_split_bins(tree);
     const std::vector<Place> ends = find_ends(tree, routed, n_ordered);
     if (ends.empty()) {
         return false;

@@ -190,14 +190,23 @@ TEST(without_features_or_nodes_nothing_is_found) {
 TEST(a_derived_node_must_lie_beside_its_sibling) {
     Random random(36);
     Level level(random, 500, 6, 20, Words{1, true}, 2, 0);
+    const auto is_refused = [&level] {
+        try {
+            level.in_one_pass(true, 2);
+        } catch (const std::invalid_argument&) {
+            return true;
+        }
+        return false;
+    };
+    CHECK(!is_refused());
+    const std::vector<NodeRecord> good = level.nodes;
     std::swap(level.nodes[1], level.nodes[3]);
-    bool thrown = false;
-    try {
-        level.in_one_pass(true, 2);
-    } catch (const std::invalid_argument&) {
-        thrown = true;
-    }
-    CHECK(thrown);
+    CHECK(is_refused());
+    const auto of = [&good](int parent, bool build) {
+        return good[2 * parent + (good[2 * parent].build == build ? 0 : 1)];
+    };
+    level.nodes = {of(0, true), of(0, false), of(0, true), of(1, false)};  // one of two has none
+    CHECK(is_refused());
 }
 
 TEST_MAIN()

@@ -23,10 +23,12 @@ struct Shape {
     int gradient_bits = 3;  // few: many gains are equal
     int hessian_bits = 3;
     int percent_empty = 30;
-    bool is_even =
-        false;  // gradients are proportional to Hessians, but for one unit here and there
-    bool is_mirrored = false;  // the second half repeats the first, but for one unit here and there
-    bool no_hessian = false;   // in the first output
+    // Gradients are proportional to Hessians, but for one unit here and there.
+    bool is_even = false;
+    // The second half repeats the first, but for one unit here and there.
+    bool is_mirrored = false;
+    bool no_hessian = false;         // in the first output
+    std::int64_t least_hessian = 1;  // of rows, and that a child must have
     std::vector<double> lambdas{0.0, 1.0, 1e-3};
     std::vector<double> gammas{0.0, 0.0, 0.25};
     int scale_limit = 3;
@@ -39,7 +41,7 @@ struct Node {
         for (int output = 0; output < shape.n_outputs; ++output) {
             scales.push_back(random.between(-shape.scale_limit, shape.scale_limit));
             scales.push_back(random.between(-shape.scale_limit, std::min(shape.scale_limit, 30)));
-            min_hessian.push_back(random.between(1, random.chance(50) ? 1 : 9));
+            min_hessian.push_back(random.between(shape.least_hessian, random.chance(50) ? 1 : 9));
             const int bits = random.chance(70) ? shape.gradient_bits : shape.gradient_bits / 2;
             limits.push_back(std::int64_t{1} << bits);
             slopes.push_back(random.between(1, limits.back()) >> shape.hessian_bits);
@@ -64,7 +66,8 @@ struct Node {
         const std::int64_t count = is_empty ? 0 : random.between(1, 9);
         cells.push_back(count);
         for (int output = 0; output < words.n_outputs; ++output) {
-            std::int64_t hessian = random.between(1, std::int64_t{1} << shape.hessian_bits);
+            std::int64_t hessian =
+                random.between(shape.least_hessian, std::int64_t{1} << shape.hessian_bits);
             hessian = words.constant_hessian ? count : is_empty ? 0 : hessian;
             hessian = shape.no_hessian && output == 0 ? 0 : hessian;
             std::int64_t gradient = is_empty ? 0 : random.between(-limits[output], limits[output]);
@@ -132,8 +135,8 @@ struct Node {
 
     Words words;
     std::int32_t n_value_bins;
-    std::vector<std::int64_t> scales, min_hessian, limits,
-        slopes;  // (n_outputs,); scales: two each
+    std::vector<std::int64_t> scales;                       // (n_outputs, 2)
+    std::vector<std::int64_t> min_hessian, limits, slopes;  // (n_outputs,)
     std::vector<std::int64_t> cells, total;
     SplitRules rules;
 };
@@ -251,6 +254,13 @@ TEST(sums_that_are_not_float64_are_searched_exactly) {
     shape.gradient_bits = 20;
     shape.hessian_bits = 53;
     compare_layouts(shape, 100, 30);
+}
+
+TEST(children_without_hessian_are_searched_exactly_where_they_are_allowed) {
+    Shape shape;
+    shape.least_hessian = 0;
+    shape.hessian_bits = 1;
+    compare_layouts(shape, 300, 100);
 }
 
 TEST(an_output_without_hessian_counts_with_lambda_alone) {

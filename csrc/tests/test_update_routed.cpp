@@ -108,6 +108,23 @@ TEST(rows_that_were_routed_otherwise_are_left_alone) {
     CHECK(is_refused(tree, moved));
     moved.left_rows[0] = 501;
     CHECK(is_refused(tree, moved));
+    RoutedRows shifted = rows;
+    shifted.nodes[1].begin += 1;
+    CHECK(is_refused(tree, shifted));
+    for (const std::int64_t n_left : {-1, 501}) {
+        RoutedRows once(random, data, tree, 1);  // no node below it can tell
+        CHECK(once.left_rows.size() == 1 && !is_refused(tree, once));
+        once.left_rows[0] = n_left;
+        CHECK(is_refused(tree, once));
+    }
+    const RandomTree one_leaf(random, 0, data, 1);
+    RoutedRows beyond(random, data, one_leaf, 0);  // from a leaf, by what leaves have for a split
+    beyond.nodes.emplace_back();
+    beyond.nodes[0].n_rows = 500;
+    beyond.splits.emplace_back();
+    beyond.splits[0].feature = -1;
+    beyond.left_rows.push_back(0);
+    CHECK(is_refused(one_leaf, beyond));
     RoutedRows twice = rows;  // the children of the root would be ends, and those below them
     twice.nodes.push_back(twice.nodes[0]);
     twice.splits.push_back(twice.splits[0]);

@@ -194,6 +194,8 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("update_routed", {"splits": splits()[:0]}),
     ("update_routed", {"left_rows": np.zeros(2, np.int64)}),
     ("update_routed", {"row_order": np.full(N_ROWS, N_ROWS, np.uint32), **ROUTED_NOWHERE}),
+    ("update_routed", {"row_order": np.arange(N_ROWS - 1, dtype=np.uint32), **ROUTED_NOWHERE}),
+    ("update_routed", {"split_bin": np.array([-1, -1, -1], np.int32), **ROUTED_NOWHERE}),
     ("predict", {"feature": np.array([N_FEATURES, -1, -1], np.int32)}),
     ("predict", {"left": np.array([0, -1, -1], np.int32)}),
     ("predict", {"left": np.array([2, -1, -1], np.int32)}),

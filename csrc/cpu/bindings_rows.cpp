@@ -1,4 +1,4 @@
-// Bindings of the kernels that grow a tree.
+// Bindings of the kernels that go over rows while trees grow: their order, gradients, predictions.
 #include "cpu/bindings_arguments.h"
 #include "cpu/bindings_gil.h"
 #include "cpu/kernels.h"
@@ -7,56 +7,6 @@ namespace torchgbdt {
 namespace {
 
 using namespace nb::literals;
-
-using Bytes = In<std::uint8_t, 2>;
-
-BinMatrix bin_matrix(const Bytes& bins) {
-    return {bins.data(), length(bins, 0), length(bins, 1)};
-}
-
-FeatureBins feature_bins(const In<std::int32_t, 1>& n_value_bins,
-                         const In<std::int64_t, 1>& bin_offsets) {
-    require(length(bin_offsets) == length(n_value_bins) + 1,
-            "bin_offsets must have one entry more than n_value_bins");
-    const FeatureBins features{n_value_bins.data(), bin_offsets.data(), length(n_value_bins)};
-    check_feature_bins(features);
-    return features;
-}
-
-// The layout of rounded gradients with this many words per row.
-Words words_of(std::int64_t n_words, std::int64_t n_outputs) {
-    require(n_outputs >= 1 && (n_words == n_outputs || n_words == 2 * n_outputs),
-            "words per row match neither a constant nor a general Hessian");
-    return {static_cast<int>(n_outputs), n_words == n_outputs};
-}
-
-void check_histogram_rows(const Bytes& bins, const FeatureBins& features,
-                          const In<std::int32_t, 2>& fixed_point) {
-    require(features.n_features == length(bins, 1), "bins have another number of features");
-    require(length(fixed_point) == length(bins), "fixed_point must be (n_rows, n_words)");
-}
-
-void check_histogram_slots(const Out<std::int64_t, 3>& histograms, const FeatureBins& features,
-                           const Words& words) {
-    require(
-        length(histograms, 1) == features.total_bins() && length(histograms, 2) == words.per_cell(),
-        "histograms must be (n_slots, total_bins, 1 + n_words)");
-}
-
-void check_search(std::int64_t n_nodes, const In<std::int64_t, 3>& sums, const Words& words,
-                  const In<std::int64_t, 1>& min_hessian, const In<std::int64_t, 2>& scales,
-                  std::int64_t n_splits, const Out<std::int64_t, 3>& left_sums) {
-    const std::int64_t n_outputs = words.n_outputs;
-    require(length(sums) == n_nodes && length(sums, 2) == 2,
-            "sums must be (n_nodes, n_outputs, 2)");
-    require(length(left_sums) == n_nodes && length(left_sums, 1) == n_outputs &&
-                length(left_sums, 2) == 2,
-            "left_sums must be (n_nodes, n_outputs, 2)");
-    require(n_splits == n_nodes, "splits must be (n_nodes,)");
-    require(length(min_hessian) == n_outputs, "min_hessian must be (n_outputs,)");
-    require(length(scales) == n_outputs && length(scales, 1) == 2, "scales must be (n_outputs, 2)");
-    check_scales(scales.data(), words);
-}
 
 void bind_transpose_bins(Bytes bins, In<std::int32_t, 1> n_value_bins, Out<std::uint8_t, 2> columns,
                          int n_threads) {
@@ -102,77 +52,6 @@ std::int64_t bind_round_gradients(In<float, 2> gradients, std::optional<In<float
     const ReleasedGil released;
     return round_gradients(gradients.data(), data_or_null(hessians), n_rows, words, scales.data(),
                            fixed_point.data(), totals.data(), n_threads);
-}
-
-void bind_build_histograms(Bytes bins, In<std::int32_t, 1> n_value_bins,
-                           In<std::int64_t, 1> bin_offsets, In<RowId, 1> row_order,
-                           In<std::int32_t, 2> fixed_point, nb::object nodes,
-                           Out<std::int64_t, 3> histograms, int n_outputs, int n_threads) {
-    const FeatureBins features = feature_bins(n_value_bins, bin_offsets);
-    const Words words = words_of(length(fixed_point, 1), n_outputs);
-    const Records<NodeRecord> records(nodes);
-    check_thread_count(n_threads);
-    check_histogram_rows(bins, features, fixed_point);
-    check_histogram_slots(histograms, features, words);
-    check_nodes(records.data(), records.size(), length(row_order));
-    check_slots(records.data(), records.size(), length(histograms));
-    const ReleasedGil released;
-    build_histograms(bin_matrix(bins), features, words, row_order.data(), fixed_point.data(),
-                     records.data(), records.size(), histograms.data(), n_threads);
-}
-
-void bind_subtract_histograms(nb::object nodes, Out<std::int64_t, 3> histograms, int n_threads) {
-    const Records<NodeRecord> records(nodes);
-    check_thread_count(n_threads);
-    check_slots(records.data(), records.size(), length(histograms));
-    const std::int64_t slot_size = length(histograms, 1) * length(histograms, 2);
-    const ReleasedGil released;
-    subtract_histograms(records.data(), records.size(), slot_size, histograms.data(), n_threads);
-}
-
-void bind_find_splits(In<std::int32_t, 1> n_value_bins, In<std::int64_t, 1> bin_offsets,
-                      In<std::int64_t, 3> histograms, nb::object nodes, In<std::int64_t, 3> sums,
-                      double reg_lambda, double gamma, std::int64_t min_samples_leaf,
-                      In<std::int64_t, 1> min_hessian, In<std::int64_t, 2> scales,
-                      nb::object splits, Out<std::int64_t, 3> left_sums, int n_threads) {
-    const FeatureBins features = feature_bins(n_value_bins, bin_offsets);
-    const Words words = words_of(length(histograms, 2) - 1, length(sums, 1));
-    const Records<NodeRecord> records(nodes);
-    const Records<SplitRecord> found(splits, PyBUF_WRITABLE);
-    const std::int64_t n_nodes = records.size();
-    check_thread_count(n_threads);
-    require(length(histograms, 1) == features.total_bins(), "histograms have other bins");
-    check_search(n_nodes, sums, words, min_hessian, scales, found.size(), left_sums);
-    check_slots(records.data(), n_nodes, length(histograms));
-    const SplitRules rules{reg_lambda, gamma, min_samples_leaf, min_hessian.data(), scales.data()};
-    const ReleasedGil released;
-    find_splits(features, words, histograms.data(), records.data(), sums.data(), n_nodes, rules,
-                found.data(), left_sums.data(), n_threads);
-}
-
-void bind_search_level(Bytes bins, In<std::int32_t, 1> n_value_bins,
-                       In<std::int64_t, 1> bin_offsets, In<RowId, 1> row_order,
-                       In<std::int32_t, 2> fixed_point, nb::object nodes, In<std::int64_t, 3> sums,
-                       double reg_lambda, double gamma, std::int64_t min_samples_leaf,
-                       In<std::int64_t, 1> min_hessian, In<std::int64_t, 2> scales, bool keep,
-                       Out<std::int64_t, 3> histograms, nb::object splits,
-                       Out<std::int64_t, 3> left_sums, int n_threads) {
-    const FeatureBins features = feature_bins(n_value_bins, bin_offsets);
-    const Words words = words_of(length(fixed_point, 1), length(sums, 1));
-    const Records<NodeRecord> records(nodes);
-    const Records<SplitRecord> found(splits, PyBUF_WRITABLE);
-    const std::int64_t n_nodes = records.size();
-    check_thread_count(n_threads);
-    check_histogram_rows(bins, features, fixed_point);
-    check_histogram_slots(histograms, features, words);
-    check_search(n_nodes, sums, words, min_hessian, scales, found.size(), left_sums);
-    check_nodes(records.data(), n_nodes, length(row_order));
-    check_slots(records.data(), n_nodes, length(histograms));
-    const SplitRules rules{reg_lambda, gamma, min_samples_leaf, min_hessian.data(), scales.data()};
-    const ReleasedGil released;
-    search_level(bin_matrix(bins), features, words, row_order.data(), fixed_point.data(),
-                 records.data(), sums.data(), n_nodes, rules, keep, histograms.data(), found.data(),
-                 left_sums.data(), n_threads);
 }
 
 void bind_route_rows(Bytes columns, In<std::int32_t, 1> n_value_bins, nb::object nodes,
@@ -248,6 +127,7 @@ bool bind_update_routed(Bytes columns, In<std::int32_t, 1> n_value_bins,
     const Records<SplitRecord> found(splits);
     require(found.size() == records.size() && length(left_rows) == records.size(),
             "nodes, splits and left_rows differ in length");
+    require(length(row_order) == given.columns.n_rows, "row_order must be (n_rows,)");
     const RoutedNodes routed{records.data(), found.data(), left_rows.data(), records.size()};
     const ReleasedGil released;
     return update_routed(given.columns, n_value_bins.data(), given.tree, routed, row_order.data(),
@@ -256,7 +136,7 @@ bool bind_update_routed(Bytes columns, In<std::int32_t, 1> n_value_bins,
 
 }  // namespace
 
-void bind_training(nb::module_& module) {
+void bind_rows(nb::module_& module) {
     module.def("transpose_bins", &bind_transpose_bins, array("bins"), array("n_value_bins"),
                array("columns"), "n_threads"_a, "Write the column-major copy of the bins.");
     module.def("sample_rows", &bind_sample_rows, array("row_order"), "n_threads"_a,
@@ -267,22 +147,6 @@ void bind_training(nb::module_& module) {
         "round_gradients", &bind_round_gradients, array("gradients"), array("hessians").none(),
         array("scales"), array("fixed_point"), array("totals"), "n_threads"_a,
         "Write gradients in fixed point and their totals; return how many Hessians were raised.");
-    module.def("build_histograms", &bind_build_histograms, array("bins"), array("n_value_bins"),
-               array("bin_offsets"), array("row_order"), array("fixed_point"), "nodes"_a,
-               array("histograms"), "n_outputs"_a, "n_threads"_a,
-               "Write the histograms of nodes with `build`.");
-    module.def("subtract_histograms", &bind_subtract_histograms, "nodes"_a, array("histograms"),
-               "n_threads"_a, "Subtract the sibling from the parent in nodes without `build`.");
-    module.def("find_splits", &bind_find_splits, array("n_value_bins"), array("bin_offsets"),
-               array("histograms"), "nodes"_a, array("sums"), "reg_lambda"_a, "gamma"_a,
-               "min_samples_leaf"_a, array("min_hessian"), array("scales"), "splits"_a,
-               array("left_sums"), "n_threads"_a, "Write the best split of each node.");
-    module.def("search_level", &bind_search_level, array("bins"), array("n_value_bins"),
-               array("bin_offsets"), array("row_order"), array("fixed_point"), "nodes"_a,
-               array("sums"), "reg_lambda"_a, "gamma"_a, "min_samples_leaf"_a, array("min_hessian"),
-               array("scales"), "keep"_a, array("histograms"), "splits"_a, array("left_sums"),
-               "n_threads"_a,
-               "Build, subtract and search in one pass; write the best split of each node.");
     module.def("route_rows", &bind_route_rows, array("columns"), array("n_value_bins"), "nodes"_a,
                "splits"_a, array("row_order"), array("sides"), array("routed"), array("left_rows"),
                "n_threads"_a, "Partition the rows of each node; write how many went left.");
