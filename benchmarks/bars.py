@@ -49,7 +49,7 @@ def bars(comparison: Comparison) -> Iterator[Bar]:
         yield from _of_metric(row)
     for row in training_rows(comparison, lambda m: m.growth_bytes):
         if row.title == FULL["W1"].title and row.ratio is not None:
-            yield Bar(f"peak memory by the leanest peer's: {row.title}", row.ratio, 1.0)
+            yield Bar(f"peak memory / leanest peer's: {row.title}", row.ratio, 1.0)
     if (figure := speed_up(comparison)) is not None:
         title = f"{comparison.facts['threads']} threads, times as fast as one"
         yield Bar(title, figure, LEAST_SPEED_UP, at_least=True)
@@ -57,7 +57,7 @@ def bars(comparison: Comparison) -> Iterator[Bar]:
         # as many others as threads: half of each core is the fair share
         yield Bar(slow_downs(comparison).title, figure, 2 * BUSY_MARGIN)
     if (figure := growth_per_row(comparison)) is not None:
-        yield Bar("seconds per row with 4M rows, by those with 1M", figure, 1.0)
+        yield Bar("seconds per row with 4M rows / with 1M", figure, 1.0)
     if found := digests(comparison):
         most = max(len(one) for one in found.values())
         yield Bar(f"different models of {OURS} on the same workload", most, 1)
@@ -66,7 +66,7 @@ def bars(comparison: Comparison) -> Iterator[Bar]:
 def _of_metric(row: Row) -> Iterator[Bar]:
     """By the best peer's; where that grows other trees, by the best with our kind as well."""
     if row.ratio is not None and row.best_peer is not None:
-        title = f"test metric by the best peer's ({TITLES[row.best_peer]}): {row.title}"
+        title = f"test metric / best peer's ({TITLES[row.best_peer]}): {row.title}"
         yield Bar(title, row.ratio, MOST_METRIC)
         if row.best_peer == SYMMETRIC:
             yield from _of_metric(row.without(SYMMETRIC))

@@ -23,7 +23,8 @@ NOT_COUNTED = {"version", "pool_size", MARK}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--store", action="store_true", help="keep what is counted now")
+    parser.add_argument("--store", action="store_true", help="keep what is counted now in "
+                        "instructions/counts.json; nothing fails")  # fmt: skip
     options = parser.parse_args()
     version = callgrind.valgrind_version()
     extension = build()

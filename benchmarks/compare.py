@@ -1,6 +1,6 @@
 """Compare torchgbdt with LightGBM, XGBoost, CatBoost and scikit-learn; run by ``make bench``.
 
-    python benchmarks/compare.py --quick --rows W4 bin
+    .venv/bin/python benchmarks/compare.py --quick --rows W4 bin
 
 One process per run, and the libraries take turns. Prints the tables and writes them, with every
 single measurement, to benchmarks/results/: "speed" if all rows of all contenders were measured,
@@ -61,16 +61,22 @@ def file_name(quick: bool, is_whole: bool) -> str:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", nargs="+", choices=ROWS, default=ROWS, metavar="ROW",
-                        help=f"of {', '.join(ROWS)}, as in workloads.py and plan.py "
-                             "(default: all)")  # fmt: skip
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0],
+        epilog="rows:\n" + "".join(f"  {name:<6}{words}\n" for name, words in ROWS.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--rows", nargs="+", choices=list(ROWS), default=list(ROWS), metavar="ROW",
+                        help="of those below (default: all)")  # fmt: skip
     parser.add_argument("--contenders", nargs="+", choices=list(CLASSES), default=list(CLASSES),
                         metavar="NAME", help=f"of {', '.join(CLASSES)} (default: all)")  # fmt: skip
-    parser.add_argument("--repeats", type=int, default=3, help="medians are of so many runs")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--quick", action="store_true", help="fewer rows and rounds: not the table")
-    parser.add_argument("--out", type=Path, help="file for the results, without its suffix")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="medians are of so many runs (default: 3)"
+    )
+    parser.add_argument("--threads", type=int, default=2, help="of each contender (default: 2)")
+    parser.add_argument("--quick", action="store_true", help="fewer rows and rounds: to try it out")
+    parser.add_argument("--out", type=Path, help="file for the results, without its suffix "
+                        "(default: in benchmarks/results)")  # fmt: skip
     return parser.parse_args()
 
 

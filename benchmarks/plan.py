@@ -9,8 +9,13 @@ from dataclasses import dataclass
 from contenders import OURS
 from workloads import BUSY, FULL, MANY_ROWS
 
-ROWS = (*FULL, "bin", "busy")
-"""What can be asked for. W1 brings prediction, and ours on one thread and on 4M rows."""
+_BESIDES = {"W1": "; then prediction, and ours on one thread and on 4M rows"}
+ROWS = {
+    **{name: workload.title + _BESIDES.get(name, "") for name, workload in FULL.items()},
+    "bin": "binning alone, with the rows of W1",
+    "busy": f"{BUSY.title}, alone and beside processes that never rest",
+}
+"""What can be asked for, and what it is."""
 
 
 @dataclass(frozen=True)

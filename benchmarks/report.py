@@ -1,6 +1,8 @@
 """Put the table of a comparison into README.md, between two markers, and draw the plot.
 
-python benchmarks/report.py                      reads benchmarks/results/speed.json
+    .venv/bin/python benchmarks/report.py         reads benchmarks/results/speed.json
+
+This changes README.md. Figures of your own machine need none of it: compare.py wrote its tables.
 """
 
 import argparse
@@ -29,9 +31,14 @@ def with_table(readme: str, comparison: Comparison) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("file", nargs="?", type=Path, default=RESULTS / "speed.json")
-    parser.add_argument("--readme", type=Path, default=ROOT / "README.md")
+    parser.add_argument("file", nargs="?", type=Path, default=RESULTS / "speed.json",
+                        help="what compare.py wrote (default: results/speed.json); "
+                             "plot and page are written beside it")  # fmt: skip
+    parser.add_argument("--readme", type=Path, default=ROOT / "README.md",
+                        help="the page to change (default: README.md)")  # fmt: skip
     options = parser.parse_args()
+    if not options.file.is_file():
+        raise SystemExit(f"there is no {options.file}; `make bench` writes one.")
     comparison = Comparison.load(options.file)
     if comparison.facts["quick"]:
         raise SystemExit("quick sizes are not what README.md is about.")

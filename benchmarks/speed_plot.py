@@ -51,7 +51,7 @@ def plot(comparison: Comparison, path: Path) -> None:
     ticks = [tick for tick in (0.25, 0.5, 1, 2, 4, 8, 16) if low <= tick <= high]
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks], fontsize=8)
     axes.minorticks_off()
-    axes.set_xlabel("time by that of the fastest peer (log scale; left of 1 is faster)", fontsize=8)
+    axes.set_xlabel("time / that of the fastest peer (log scale; left of 1 is faster)", fontsize=8)
     # as wide as the picture in two lines; in one, the first names would be cut off
     axes.legend(fontsize=7, frameon=False, ncols=(len(CLASSES) + 1) // 2, loc="lower right",
                 bbox_to_anchor=(1.0, 1.0))  # fmt: skip

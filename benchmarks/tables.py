@@ -14,17 +14,20 @@ def page(comparison: Comparison) -> str:
         "": (speed_table(comparison), ""),
         "Memory": (
             memory_table(comparison),
-            "Peak while binning and training, less what was resident before.",
+            "Peak while binning and training, less what was resident before: rows and library.",
         ),
-        "Quality": (metric_table(comparison), "RMSE or log loss on the test rows."),
+        "Quality": (
+            metric_table(comparison),
+            "RMSE or log loss on the test rows: smaller is better.",
+        ),
         "On a busy machine": (
             busy_table(comparison),
             "How many times slower beside as many busy processes as threads; a fair share is 2.",
         ),
         "What is asked": (
             bars_table(comparison),
-            "What torchgbdt wants to reach, with full sizes and nothing else running, and whether "
-            "this run did.",
+            "What torchgbdt wants to reach, and whether this run did: meant for full sizes and "
+            "nothing else running, and of no weight otherwise. A slash divides.",
         ),
     }
     parts = ["# Speed", sources(comparison)]

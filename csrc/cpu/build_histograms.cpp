@@ -98,7 +98,7 @@ void build_histograms(const BinMatrix& bins, const FeatureBins& features, const 
     const std::int64_t slot_size = features.total_bins() * words.per_cell();
     const Schedule plan = schedule(in, nodes, n_nodes, slot_size, histograms, n_threads);
     const auto n_tasks = static_cast<std::int64_t>(plan.tasks.size());
-    n_threads = threads_worth(plan.work, kWorthwhileCells, n_threads);
+    n_threads = threads_worth(plan.work, kWorthwhileVisits, n_threads);
     std::vector<PanelSums> workers(worker_count(n_tasks, n_threads));
     parallel_for(n_tasks, n_threads, [&](std::int64_t index, int worker) {
         const Task& task = plan.tasks[static_cast<std::size_t>(index)];

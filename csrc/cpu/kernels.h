@@ -162,8 +162,9 @@ struct RoutedNodes {
     std::int64_t n_nodes;
 };
 
-// The same for the rows of row_order, each of which occurs once. If they were routed through this
-// tree, only what is left of their way is asked; otherwise it returns false and changes nothing.
+// As update_predictions, for the rows of row_order, each of which occurs once. If they were routed
+// through this tree, only what is left of their way is asked; otherwise it returns false and
+// changes nothing.
 bool update_routed(const BinColumns& columns, const std::int32_t* n_value_bins,
                    const TreeView& tree, const RoutedNodes& routed, const RowId* row_order,
                    std::int64_t n_ordered, std::int64_t output, std::int64_t n_columns,

@@ -23,8 +23,8 @@ class OwnStretches {
         }
     }
 
-    // The next task of this worker, or of the first one after it that has some left. May be called
-    // once for each task.
+    // The next task of this worker, or of the first one after it that has some left. At most as
+    // many calls as there are tasks: another would look for one without end.
     std::int64_t take(int worker) {
         for (auto i = static_cast<std::size_t>(worker);;
              i = i + 1 < stretches_.size() ? i + 1 : 0) {
@@ -43,7 +43,7 @@ class OwnStretches {
     std::vector<Stretch> stretches_;
 };
 
-// As parallel_for; only the order in which tasks are handed out is another.
+// As parallel_for; only which worker gets which task, and in which order, is another.
 template <typename Run>
 void parallel_for_stretches(std::int64_t n_tasks, int n_threads, const Run& run) {
     OwnStretches stretches(n_tasks, n_threads);

@@ -19,8 +19,8 @@ struct HistogramRows {
 };
 
 // How sums are shared out.
-constexpr std::int64_t kTasksPerThread = 4;      // so that a late thread costs little
-constexpr std::int64_t kWorthwhileCells = 8192;  // visits that are worth waking a thread for
+constexpr std::int64_t kTasksPerThread = 4;       // so that a late thread costs little
+constexpr std::int64_t kWorthwhileVisits = 8192;  // visits that are worth waking a thread for
 
 struct RowsAhead;
 

@@ -21,10 +21,12 @@
 namespace torchgbdt {
 namespace {
 
-constexpr std::int64_t kMinTaskFeatures = 8;    // each group of features reads the rows again
-constexpr std::int64_t kGroupWords = 1 << 16;   // 512 KB of packed sums and cells stay in L2
-constexpr std::int64_t kLargeVisits = 1 << 18;  // of cells, that are worth sharing out by rows
-constexpr std::int64_t kSearchedCells = 4;      // visits that take as long as searching a bin
+constexpr std::int64_t kMinTaskFeatures = 8;   // each group of features reads the rows again
+constexpr std::int64_t kGroupWords = 1 << 16;  // 512 KB of packed sums and cells stay in L2
+
+// Work is counted in visits: one row that is added to the cell of one feature.
+constexpr std::int64_t kLargeVisits = 1 << 18;  // of a node that is worth sharing out by rows
+constexpr std::int64_t kVisitsPerSearch = 4;    // take as long as searching one bin
 
 // A node that is built, and the sibling that is derived from it; null for none.
 struct Family {
@@ -64,11 +66,11 @@ struct Level {
     std::int64_t* histograms;
     bool keep;
 
-    // Visits of cells, with the search counted in the same unit.
+    // Visits, with the search counted in the same unit.
     std::int64_t work_of(const Family& family) const {
         const std::int64_t n_searched = family.derived == nullptr ? 1 : 2;
         return family.built->n_rows * in.features.n_features +
-               n_searched * kSearchedCells * in.features.total_bins();
+               n_searched * kVisitsPerSearch * in.features.total_bins();
     }
 
     std::int64_t* cells_of(const NodeRecord& node, std::int64_t feature) const {
@@ -85,6 +87,7 @@ struct Level {
 };
 
 // Features are grouped so that their cells stay in L2, and that there is work for all threads.
+// Blocks{n, size}.count() is n / size, rounded up.
 Blocks feature_groups(const Level& level, std::int64_t n_families, int n_threads) {
     const std::int64_t n_features = level.in.features.n_features;
     if (n_features == 0 || n_families == 0) {
@@ -168,7 +171,7 @@ void search_level(const BinMatrix& bins, const FeatureBins& features, const Word
     for (const Family& family : all) {
         work += level.work_of(family);
     }
-    n_threads = threads_worth(work, kWorthwhileCells, n_threads);
+    n_threads = threads_worth(work, kWorthwhileVisits, n_threads);
 
     const std::int64_t share = work / (kTasksPerThread * std::int64_t{n_threads});
     std::vector<NodeRecord> large;

@@ -1,6 +1,6 @@
-// Tells which few candidates of a feature may gain most, from scores that are almost exact and much
-// cheaper than gains. Their gains are then computed as cpu/split_gain.h says: the filter never
-// decides.
+// Tells which candidates of a feature may be the one that gains most: usually one. It compares
+// scores that are almost exact and much cheaper than gains. The gains of those few are then
+// computed as cpu/split_gain.h says, and decide; the filter never does.
 //
 //     score of a candidate = sum over outputs of GL^2 / DL + GR^2 / DR,   D = H + reg_lambda
 //
@@ -17,14 +17,15 @@
 //     difference, K - 1 additions.
 //  3. Hence of two candidates whose scores are more than a factor of 1 - 64 K u apart, the larger
 //     gains more, and strictly: 64 K exceeds 2 (K + 9) + 2 (K + 3) and the last few roundings.
-//     For the same reason, who gains `bar` has at least 1 - 64 K u of the score that this takes.
-//  4. Should the largest score be that of a candidate with proportional sums, which is none: it is
-//     not above score(parent), since x^2 / (x + reg_lambda) grows faster than x. All that are as
-//     far below it have no gain.
+//     For the same reason, who gains `bar` (of SplitCandidates::find_best) has at least 1 - 64 K u
+//     of the score that this takes.
+//  4. A candidate with proportional sums is dropped in the end, whatever its gain. Should it have
+//     the largest score: that is not above score(parent), since x^2 / (x + reg_lambda) grows
+//     faster than x; so those that are left out, as far below it, have no gain.
 //
 // Nothing overflows or becomes subnormal: in units of integers D is 1..2^101 and G^2 at most 2^104;
 // the factor from those to scores is 2^-381..2^381, since scales are -126..127 (cpu/checks.h); and
-// nothing is divided by more than four D.
+// no divisor is more than the product of four D.
 #pragma once
 
 #include "cpu/split_gain.h"
@@ -39,7 +40,7 @@ namespace torchgbdt {
 constexpr std::int64_t kMaxFilterSum = (std::int64_t{1} << 51) - 1;
 constexpr double kMaxFilterLambda = 0x1p100;
 
-// Of the largest score, what a candidate must have that may gain most.
+// The share of the largest score that a candidate needs to be one that may gain most: 1 - 64 K u.
 inline double filter_share(int n_outputs) {
     return 1.0 - n_outputs * 0x1p-47;
 }
@@ -55,8 +56,9 @@ struct FilterOutput {
 };
 
 // Writes the scores of candidates 0..n_candidates-1, or adds those of another output to them.
-// Returns the largest, or infinity if a left child's gradient is not -2^51..2^51-1. `left` is read
-// and `scores` written up to the next multiple of kLanes.
+// Returns the largest, or infinity if a left child's gradient is not -2^51..2^51-1: then scores are
+// worth nothing, and all candidates may gain most. `left` is read and `scores` written up to the
+// next multiple of kLanes.
 double filter_scores(const GradientSums* left, int n_candidates, const FilterOutput& output,
                      bool is_first_output, double* scores);
 

@@ -50,8 +50,9 @@ struct Blocks {
     }
 };
 
-// Rows of one task in loops over rows: tens of microseconds of work, much more than it costs to
-// hand a task out, and few enough that what a task wrote is still in L1 when it reads it again.
+// Rows of one task in loops over rows: a few to tens of microseconds of work, much more than it
+// costs to hand a task out, and few enough that what a task wrote is still in L1 when it reads it
+// again.
 constexpr std::int64_t kTaskRows = 4096;
 
 inline Blocks row_tasks(std::int64_t n_rows) {

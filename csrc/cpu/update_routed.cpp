@@ -21,13 +21,13 @@ struct Place {
     std::int64_t begin = 0;
     std::int64_t n_rows = 0;
     std::int32_t node = 0;
-    bool is_end = false;  // they were not routed on from here
+    bool is_end = false;  // rows lie here now: at a leaf, or at a split they were not routed by
 
     std::int64_t end() const { return begin + n_rows; }
 };
 
-// The nodes where rows lie now, in the order of their places; none if a step was not one through
-// this tree.
+// The nodes where rows lie now, in the order of their places; none if rows were routed by other
+// splits than this tree's.
 std::vector<Place> find_ends(const TreeView& tree, const RoutedNodes& routed,
                              std::int64_t n_ordered) {
     std::vector<Place> places(static_cast<std::size_t>(tree.n_nodes));
@@ -136,7 +136,7 @@ bool update_routed(const BinColumns& columns, const std::int32_t* n_value_bins,
         check_row_order(row_order + begin, tasks.end(task) - begin, columns.n_rows);
         auto place = std::upper_bound(
             ends.begin(), ends.end(), begin,
-            [](std::int64_t row, const Place& candidate) { return row < candidate.end(); });
+            [](std::int64_t at, const Place& candidate) { return at < candidate.end(); });
         Leaves leaves;
         while (begin < tasks.end(task)) {
             const std::int64_t end = std::min({begin + kFoundRows, place->end(), tasks.end(task)});

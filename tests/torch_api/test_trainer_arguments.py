@@ -29,6 +29,7 @@ def test_typed_keywords_are_the_settings() -> None:
         ("n_jobs", "use n_threads"),
         ("early_stopping_rounds", "tg.callbacks.EarlyStopping"),
         ("feature_names", "it belongs to tg.Dataset"),
+        ("categorical_features", "categorical features are not built yet"),
         ("sample_weight", "sample_weight is data, not a setting; pass it to fit"),
         ("qqq", "'qqq' is not a setting; there are objective, n_estimators"),
     ],

@@ -41,7 +41,8 @@ _MAX_SAMPLES_LEAF = 2**62
 """More than any node has; a larger setting means the same and fits into int64."""
 
 _FEW_NODES = 127
-"""A tree of 64 leaves: asking all its splits takes no longer than going by where rows lie."""
+"""Of a tree of 64 leaves: in one of no more, asking all splits of every row takes no longer than
+following where routing has left the rows."""
 
 
 class NativeBackend(NativeDataKernels):

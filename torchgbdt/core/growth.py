@@ -2,6 +2,9 @@
 
 active nodes -> search: build the smaller siblings, (sum over ranks), subtract, find splits
              -> route rows -> next level
+
+Records of nodes are those of ``backend.NODE_DTYPE``; ``Level`` and where histograms are kept:
+``histogram_plan``. Nodes whose children need no search are not routed.
 """
 
 from dataclasses import dataclass

@@ -31,9 +31,11 @@ _ELSEWHERE = {
     **dict.fromkeys(
         (
             "num_boost_round",
+            "num_round",
             "num_iterations",
             "num_trees",
             "max_iter",
+            "n_iter",
             "n_rounds",
             "iterations",
             "epochs",
@@ -60,7 +62,8 @@ _ELSEWHERE = {
         "constraints are not built yet",
     ),
     **dict.fromkeys(
-        ("cat_features", "enable_categorical", "cat_l2"), "categorical features are not built yet"
+        ("cat_features", "categorical_features", "enable_categorical", "cat_l2"),
+        "categorical features are not built yet",
     ),
     **dict.fromkeys(("booster", "boosting_type", "boosting"), "there are gradient-boosted trees"),
     "grow_policy": "trees grow level by level",
@@ -88,7 +91,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("weight", "weights", "sample_weights"), "pass sample_weight with the data"),
     **dict.fromkeys(("label", "labels", "target"), "pass y with the data"),
     "warm_start": "pass init_model to fit, or use an estimator such as tg.GBDTClassifier",
-    **dict.fromkeys(("feature_names", "categorical_features"), "it belongs to tg.Dataset"),
+    "feature_names": "it belongs to tg.Dataset",
 }
 
 
