@@ -64,7 +64,7 @@ std::vector<Block> cut_row_order(const NodeRecord* nodes, std::int64_t n_nodes,
 
 // Whether rows[i] = rows[0] + i. Throws if a column of so many rows does not have them all.
 TORCHGBDT_VECTORIZE
-bool are_side_by_side(const RowId* rows, std::int64_t n_rows, std::int64_t n_column) {
+bool exist_side_by_side(const RowId* rows, std::int64_t n_rows, std::int64_t n_column) {
     const auto last = static_cast<RowId>(n_column - 1);
     const RowId first = rows[0];
     RowId beyond = 0, differences = 0;
@@ -91,7 +91,7 @@ std::int64_t find_sides(std::int64_t n_rows, CodeTest test, std::uint8_t* sides)
 // Copies the codes of some rows side by side.
 void gather_codes(const std::uint8_t* column, std::int64_t n_column, const RowId* rows,
                   std::int64_t n_rows, std::uint8_t* codes) {
-    if (are_side_by_side(rows, n_rows, n_column)) {
+    if (exist_side_by_side(rows, n_rows, n_column)) {
         std::copy_n(column + rows[0], n_rows, codes);
         return;
     }

@@ -54,7 +54,7 @@ SplitCandidates::SplitCandidates(const SplitSearch& search, const NodeTotals& no
         outputs_.push_back({score(parent, units, rules.reg_lambda), filter});
         any_hessian_ |= parent.hessian > 0;
         can_filter_ &= std::max(parent.gradient, -parent.gradient) <= kMaxFilterSum &&
-                       parent.hessian > 0 && parent.hessian <= kMaxFilterSum &&
+                       parent.hessian > 0 && filter.hessian <= kMaxFilterSum &&
                        rules.min_hessian[output] > 0 && filter.reg_lambda <= kMaxFilterLambda;
     }
 }

@@ -151,20 +151,19 @@ TEST(a_helper_that_looks_out_for_work_begins_the_next_job_without_sleeping) {
     }
     using Clock = std::chrono::steady_clock;
     const Clock::time_point end = Clock::now() + std::chrono::seconds(20);
-    std::atomic<int> n_awake{0};  // jobs in a row
-    std::atomic<int> n_alone{0};
-    for (int job = 0; (job < 200 || n_awake < 10) && Clock::now() < end; ++job) {
+    // Others may want the processors: then a helper sleeps in most jobs, but not in all of them.
+    std::atomic<int> n_awake{0};
+    for (int job = 0; (job < 200 || n_awake == 0) && Clock::now() < end; ++job) {
         std::atomic<int> n_there{0};
         parallel_for(2, 2, [&](std::int64_t, int worker) {
             thread_local long sleeps_until_last_job = -1;
             if (worker > 0) {
-                n_awake = sleeps_of_this_thread() == sleeps_until_last_job ? n_awake + 1 : 0;
+                n_awake += sleeps_of_this_thread() == sleeps_until_last_job ? 1 : 0;
             }
             ++n_there;  // both tasks wait for each other: the helper must come, and unwoken
             while (n_there < 2 && Clock::now() < end) {
                 std::this_thread::yield();
             }
-            n_alone += n_there < 2 ? 1 : 0;
             sleeps_until_last_job = sleeps_of_this_thread();
         });
         // long enough for a helper to fall asleep that does not look out
@@ -172,8 +171,7 @@ TEST(a_helper_that_looks_out_for_work_begins_the_next_job_without_sleeping) {
         while (Clock::now() - last < std::chrono::microseconds(30)) {
         }
     }
-    CHECK_EQUAL(n_alone.load(), 0);
-    CHECK(n_awake >= 10);
+    CHECK(n_awake > 0);
 }
 
 #endif

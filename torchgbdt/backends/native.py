@@ -238,7 +238,7 @@ class NativeBackend(NativeDataKernels):
         return self.run.rows[dataset].given
 
     def route_rows(self, nodes: RecordArray, splits: RecordArray) -> Int64Array:
-        """See ComputeBackend."""
+        """See ComputeBackend. Remembers what it is given and returns; nobody changes either."""
         run = self.run
         asked = (_nodes(nodes), _records(splits, SPLIT_DTYPE))
         left_rows = np.zeros(nodes.size, np.int64)
