@@ -136,11 +136,11 @@ TEST(helpers_are_woken_although_more_of_them_are_idle) {
 
 namespace {
 
-// How often this thread has gone to sleep so far; to be made to pause by others is no sleep.
-long sleeps_of_this_thread() {
+// How often this thread has gone to sleep so far, and how often it was made to pause by others.
+rusage usage_of_this_thread() {
     rusage usage{};
     getrusage(RUSAGE_THREAD, &usage);
-    return usage.ru_nvcsw;
+    return usage;
 }
 
 }  // namespace
@@ -150,28 +150,32 @@ TEST(a_helper_that_looks_out_for_work_begins_the_next_job_without_sleeping) {
         return;
     }
     using Clock = std::chrono::steady_clock;
-    const Clock::time_point end = Clock::now() + std::chrono::seconds(20);
-    // Others may want the processors: then a helper sleeps in most jobs, but not in all of them.
-    std::atomic<int> n_awake{0};
-    for (int job = 0; (job < 200 || n_awake == 0) && Clock::now() < end; ++job) {
+    const Clock::time_point end = Clock::now() + std::chrono::seconds(10);
+    const long pauses = usage_of_this_thread().ru_nivcsw;
+    std::atomic<int> n_awake{0};  // jobs in a row
+    int n_jobs = 0;
+    for (; (n_jobs < 200 || n_awake < 10) && Clock::now() < end; ++n_jobs) {
         std::atomic<int> n_there{0};
         parallel_for(2, 2, [&](std::int64_t, int worker) {
             thread_local long sleeps_until_last_job = -1;
             if (worker > 0) {
-                n_awake += sleeps_of_this_thread() == sleeps_until_last_job ? 1 : 0;
+                const bool slept = usage_of_this_thread().ru_nvcsw != sleeps_until_last_job;
+                n_awake = slept ? 0 : n_awake + 1;
             }
             ++n_there;  // both tasks wait for each other: the helper must come, and unwoken
             while (n_there < 2 && Clock::now() < end) {
                 std::this_thread::yield();
             }
-            sleeps_until_last_job = sleeps_of_this_thread();
+            sleeps_until_last_job = usage_of_this_thread().ru_nvcsw;
         });
         // long enough for a helper to fall asleep that does not look out
         const Clock::time_point last = Clock::now();
         while (Clock::now() - last < std::chrono::microseconds(30)) {
         }
     }
-    CHECK(n_awake > 0);
+    // Where others want the processors, helpers give way: there this says nothing.
+    const bool is_busy = usage_of_this_thread().ru_nivcsw - pauses > n_jobs / 10;
+    CHECK(n_awake >= 10 || is_busy);
 }
 
 #endif
