@@ -106,8 +106,10 @@ TEST(rows_that_were_routed_otherwise_are_left_alone) {
     RoutedRows moved = rows;
     moved.left_rows[0] += 1;
     CHECK(is_refused(tree, moved));
-    moved.left_rows[0] = 501;
-    CHECK(is_refused(tree, moved));
+    for (const std::int64_t n_left : {std::int64_t{501}, std::int64_t{-1}, INT64_MAX, INT64_MIN}) {
+        moved.left_rows[0] = n_left;
+        CHECK(is_refused(tree, moved));
+    }
     RoutedRows twice = rows;  // the children of the root would be ends, and those below them
     twice.nodes.push_back(twice.nodes[0]);
     twice.splits.push_back(twice.splits[0]);
