@@ -1,6 +1,7 @@
 #include "cpu/checks.h"
 
 #include <stdexcept>
+#include <vector>
 
 namespace torchgbdt {
 namespace {
@@ -59,9 +60,10 @@ void check_thresholds(const Thresholds& thresholds, std::int64_t n_features,
     require(thresholds.offsets[0] >= 0, "threshold offsets begin below 0");
     check_value_bins(thresholds.n_value_bins, n_features);
     for (std::int64_t feature = 0; feature < n_features; ++feature) {
-        const std::int64_t n_cuts = thresholds.offsets[feature + 1] - thresholds.offsets[feature];
+        const std::int64_t* offsets = thresholds.offsets + feature;
+        require(offsets[1] >= offsets[0], "threshold offsets descend");
+        const std::int64_t n_cuts = offsets[1] - offsets[0];
         const std::int32_t n_value_bins = thresholds.n_value_bins[feature];
-        require(n_cuts >= 0, "threshold offsets descend");
         require(n_cuts == 0 || n_cuts < n_value_bins, "a feature has more thresholds than bins");
     }
     require(thresholds.offsets[n_features] <= n_values, "threshold offsets exceed the thresholds");
@@ -72,9 +74,10 @@ void check_feature_bins(const FeatureBins& features) {
     check_value_bins(features.n_value_bins, features.n_features);
     for (std::int64_t feature = 0; feature < features.n_features; ++feature) {
         const std::int32_t n_value_bins = features.n_value_bins[feature];
-        const std::int64_t n_cells =
-            features.bin_offsets[feature + 1] - features.bin_offsets[feature];
-        require(n_cells == n_value_bins + 1, "bin_offsets do not match n_value_bins");
+        // Added up, not subtracted: the next offset may be any number.
+        require(
+            features.bin_offsets[feature + 1] == features.bin_offsets[feature] + n_value_bins + 1,
+            "bin_offsets do not match n_value_bins");
     }
 }
 
@@ -87,8 +90,11 @@ void check_nodes(const NodeRecord* nodes, std::int64_t n_nodes, std::int64_t n_o
 }
 
 void check_slots(const NodeRecord* nodes, std::int64_t n_nodes, std::int64_t n_slots) {
+    std::vector<bool> taken(static_cast<std::size_t>(n_slots));
     for (const NodeRecord* node = nodes; node != nodes + n_nodes; ++node) {
         require(is_inside(node->slot, n_slots), "a node's slot does not exist");
+        require(!taken[static_cast<std::size_t>(node->slot)], "two nodes have one slot");
+        taken[static_cast<std::size_t>(node->slot)] = true;
         require(node->build || is_inside(node->sibling_slot, n_slots),
                 "a node is to be subtracted, but its sibling has no slot");
     }

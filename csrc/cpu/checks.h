@@ -29,7 +29,7 @@ void check_thresholds(const Thresholds& thresholds, std::int64_t n_features, std
 // Each feature has 0..255 value bins, and bin_offsets gives it one cell more.
 void check_feature_bins(const FeatureBins& features);
 
-// The rows of each node lie in row order, its slots in 0..n_slots-1.
+// The rows of each node lie in row order, its slots in 0..n_slots-1; no two nodes have one slot.
 void check_nodes(const NodeRecord* nodes, std::int64_t n_nodes, std::int64_t n_ordered_rows);
 void check_slots(const NodeRecord* nodes, std::int64_t n_nodes, std::int64_t n_slots);
 

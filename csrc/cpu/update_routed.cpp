@@ -42,15 +42,16 @@ std::vector<Place> find_ends(const TreeView& tree, const RoutedNodes& routed,
             return {};
         }
         Place& place = places[static_cast<std::size_t>(from.node)];
-        const std::int64_t n_left = routed.left_rows[i], n_right = from.n_rows - n_left;
+        const std::int64_t n_left = routed.left_rows[i];
         if (!place.is_end || place.begin != from.begin || place.n_rows != from.n_rows ||
-            n_left < 0 || n_right < 0) {
+            n_left < 0 || n_left > from.n_rows) {
             return {};
         }
         place.is_end = false;
         const std::int32_t left = tree.left[from.node];
         places[static_cast<std::size_t>(left)] = {from.begin, n_left, left, true};
-        places[static_cast<std::size_t>(left) + 1] = {from.begin + n_left, n_right, left + 1, true};
+        places[static_cast<std::size_t>(left) + 1] = {from.begin + n_left, from.n_rows - n_left,
+                                                      left + 1, true};
     }
     const auto holds_none = [](const Place& place) { return !place.is_end || place.n_rows == 0; };
     places.erase(std::remove_if(places.begin(), places.end(), holds_none), places.end());

@@ -68,6 +68,14 @@ TEST(slots_that_do_not_exist_are_refused) {
     CHECK(is_refused(node(0, 1, 2, 3, false)));
 }
 
+TEST(nodes_that_share_a_slot_are_refused) {
+    std::vector<NodeRecord> nodes{node(0, 1, 2, -1, true), node(1, 1, 0, 2, false)};
+    const auto are_refused = [&] { return refused([&] { check_slots(nodes.data(), 2, 3); }); };
+    CHECK(!are_refused());
+    nodes[1].slot = 2;
+    CHECK(are_refused());
+}
+
 TEST(splits_on_unknown_features_are_refused) {
     SplitRecord split{};
     split.found = true;
@@ -88,6 +96,7 @@ TEST(bins_and_their_offsets_must_agree) {
     CHECK(!is_refused({3, 0, 255}, {0, 4, 5, 261}));
     CHECK(is_refused({3, 0}, {0, 4, 6}));
     CHECK(is_refused({3, 0}, {1, 5, 6}));
+    CHECK(is_refused({3, 0}, {0, 4, INT64_MIN}));
     CHECK(is_refused({-1}, {0, 0}));
     CHECK(is_refused({256}, {0, 257}));
 }
@@ -105,6 +114,7 @@ TEST(thresholds_must_lie_among_the_values_and_below_the_bins) {
     CHECK(is_refused({0, 2, 2}, {2, 0}, 2));
     CHECK(is_refused({0, 2, 1}, {3, 1}, 2));
     CHECK(is_refused({-1, 1}, {3}, 2));
+    CHECK(is_refused({2, INT64_MIN}, {3}, 2));
     CHECK(is_refused({0, 0}, {256}, 0));
 }
 

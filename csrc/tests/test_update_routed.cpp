@@ -111,7 +111,7 @@ TEST(rows_that_were_routed_otherwise_are_left_alone) {
     RoutedRows shifted = rows;
     shifted.nodes[1].begin += 1;
     CHECK(is_refused(tree, shifted));
-    for (const std::int64_t n_left : {-1, 501}) {
+    for (const std::int64_t n_left : {std::int64_t{-1}, std::int64_t{501}, INT64_MAX, INT64_MIN}) {
         RoutedRows once(random, data, tree, 1);  // no node below it can tell
         CHECK(once.left_rows.size() == 1 && !is_refused(tree, once));
         once.left_rows[0] = n_left;

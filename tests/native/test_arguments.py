@@ -40,6 +40,13 @@ ROUTED_NOWHERE: dict[str, Any] = {
     "left_rows": np.zeros(0, np.int64),
 }
 
+TWO_NODES_OF_ONE_SLOT: dict[str, Any] = {
+    "nodes": np.concatenate((nodes(n_rows=5, count=5), nodes(begin=5, n_rows=5, count=5))),
+    "sums": np.zeros((2, 1, 2), np.int64),
+    "splits": np.concatenate((splits(), splits())),
+    "left_sums": np.zeros((2, 1, 2), np.int64),
+}
+
 WRONG: list[tuple[str, dict[str, Any]]] = [
     ("distinct_values", {"kept_rows": np.array([0, N_ROWS])}),
     ("distinct_values", {"first_feature": -1}),
@@ -240,6 +247,7 @@ WRONG += [  # what is wrong for one of the steps is wrong for all of them in one
 WRONG += [
     ("search_level", {"nodes": nodes(build=False, sibling_slot=1)}),  # which is not in the batch
     ("search_level", {"sums": np.zeros((1, 3, 2), np.int64)}),
+    ("search_level", TWO_NODES_OF_ONE_SLOT),
 ]
 
 
