@@ -30,6 +30,7 @@ def test_each_call_comes_in_its_state(under_test: BackendUnderTest) -> None:
     outside = {
         "distinct_values": S.VALIDATED,
         "sort_columns": S.VALIDATED,
+        "cut_column": S.VALIDATED,
         "bin_features": S.VALIDATED,
         "prepare": S.QUANTIZED,
         "diagnostics": S.ITERATING,
