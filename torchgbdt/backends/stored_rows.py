@@ -93,18 +93,19 @@ class StoredRows:
         given = self.given
         if order.size != given.n_rows:
             raise BackendError(f"{given.n_rows} rows cannot be stored by {order.size} row ids.")
-        ids = order.copy() if self.ids is None else self._gather(self.ids, order)
         # Bins and columns are of one size: each is written where the other was.
         is_ours = self.bins is not given.bins or not given.bins_are_shared
         room = self.bins if is_ours else np.empty_like(self.bins)
         self.bins = self._gather(self.bins, order, self.columns.reshape(self.bins.shape))
         self.columns = room.reshape(self.columns.shape)
         self._transpose_bins()
+        # One at a time: of each, old and new exist side by side until the new one takes its place.
+        self.ids = order.copy() if self.ids is None else self._gather(self.ids, order)
+        ids = self.ids
         self.labels = self._gather(given.labels, ids)
         self.weights = None if given.weights is None else self._gather(given.weights, ids)
         self.margins = None if given.margins is None else self._gather(given.margins, ids)
         self.predictions = self._gather(self.predictions, order)
-        self.ids = ids
 
     def _gather(
         self, values: NDArray[_T], rows: RowIds, room: NDArray[_T] | None = None
