@@ -100,7 +100,7 @@ exhaustive: $(VENV)/stamp-dev $(VENV)/stamp-native ## all float32 numbers throug
 	$(BIN)/python -m pytest --exhaustive tests/native/test_portable_math.py \
 		tests/native/test_memory.py
 
-bench: $(VENV)/stamp-bench $(VENV)/stamp-native ## torchgbdt and its peers: 40 minutes; BENCH_OPTIONS="--help" lists options
+bench: $(VENV)/stamp-bench $(VENV)/stamp-native ## torchgbdt and its peers: half an hour; BENCH_OPTIONS="--help" lists options
 	$(BIN)/python benchmarks/compare.py $(BENCH_OPTIONS)
 
 bench-kernels: $(VENV)/stamp-bench $(VENV)/stamp-native ## times of the kernels, kept as JSON; PYTEST_OPTIONS="-k routing" for some
