@@ -72,7 +72,8 @@ class LevelBatch:
 
     Attributes
     ----------
-    nodes : NODE_DTYPE, (n_nodes,).
+    nodes : NODE_DTYPE, (n_nodes,); each has a slot of its own, and one that is subtracted lies
+        beside its sibling.
     sums : int64, (n_nodes, tree_outputs, 2); gradient and Hessian totals over all ranks.
     """
 
@@ -275,9 +276,16 @@ class ComputeBackend(ABC):
     ) -> tuple[RecordArray, Int64Array]:
         """The best split of each node of a batch, and its left sums, from rows to records.
 
-        An override is bit-equal to this: it may do all of it in one pass over the histograms, which
-        are in memory afterwards only if they are to be kept. ``keep`` is False where nobody reads
-        them again, at the last level.
+        An override is bit-equal to this: it may do all of it in one pass over the histograms.
+
+        Parameters
+        ----------
+        keep : whether the histograms are in their slots afterwards; False where nobody reads them
+            again, at the last level: what is in the slots is then undefined.
+
+        Returns
+        -------
+        SPLIT_DTYPE, (n_nodes,), and int64, (n_nodes, tree_outputs, 2); as ``find_splits``.
         """
         self.build_histograms(batch)
         if communicator.size > 1:
