@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from torchgbdt.backends.registry import make_backend
+from torchgbdt.backends.registry import AUTO, make_backend
 from torchgbdt.core import dataset as core
 from torchgbdt.core.arrays import MAX_BINS, Float64Array
 from torchgbdt.core.communicator import SINGLE_RANK
@@ -15,7 +15,7 @@ from torchgbdt.torch_api.feature_names import read_feature_names
 from torchgbdt.torch_api.features import read_features
 from torchgbdt.torch_api.float_environment import ieee_arithmetic
 from torchgbdt.torch_api.labels import read_labels
-from torchgbdt.torch_api.tensors import read_rows, read_vector
+from torchgbdt.torch_api.tensors import device_of, is_same_device, read_rows, read_vector
 
 
 class Dataset:
@@ -42,8 +42,8 @@ class Dataset:
 
     Notes
     -----
-    Binning needs one byte per value of X for the bins and no other full-size copy of X, except of
-    tensors on another device, which are copied to the host first (see ``Trainer.diagnostics``).
+    Binning needs one byte per value of X for the bins and no other full-size copy of X. The bins
+    of a tensor lie on its device, and that is where a ``Trainer`` with device="auto" trains on them.
     """
 
     def __init__(
@@ -60,14 +60,17 @@ class Dataset:
         settings = BinningSettings(max_bins, random_state, categorical_features)
         self._copies: dict[str, str] = {}
         with ieee_arithmetic():
-            features = read_features(X, "X", self._copies, may_be_empty=False)
+            self._device = device_of(X)
+            features = read_features(
+                X, "X", self._copies, may_be_empty=False, device=self._device
+            )
             matrix = features.matrix
             names = read_feature_names(feature_names, matrix.n_features, features.names)
             labels = None if y is None else read_labels(y, "y", self._copies)
             weights = sample_weight
             if weights is not None:
                 weights = read_vector(weights, "sample_weight", self._copies)
-            backend = make_backend("auto", "cpu", torch.get_num_threads())
+            backend = make_backend(AUTO, self._device, torch.get_num_threads())
             checked = RawData(matrix, labels, weights, names).check()
             self._data = checked.quantize(settings, backend, SINGLE_RANK)
 
@@ -84,7 +87,7 @@ class Dataset:
         InvalidDataError : rows out of range, of another dtype, or none that counts.
         """
         result = object.__new__(Dataset)
-        result._copies = dict(self._copies)
+        result._copies, result._device = dict(self._copies), self._device
         result._data = self._data.subset(read_rows(rows, "rows", self.n_input_rows))
         return result
 
@@ -107,6 +110,11 @@ class Dataset:
     def feature_names(self) -> tuple[str, ...] | None:
         """Names of the columns, or None."""
         return self._data.feature_names
+
+    @property
+    def device(self) -> str:
+        """Where the bins lie: where X lay."""
+        return self._device
 
     @property
     def max_bins(self) -> int:
@@ -132,7 +140,12 @@ class Dataset:
         )
 
 
-def core_dataset(data: Dataset, copies: dict[str, str]) -> core.Dataset:
-    """What the core trains on; adds what was copied from elsewhere to ``copies`` (IN-OUT)."""
+def core_dataset(data: Dataset, copies: dict[str, str], device: str, name: str) -> core.Dataset:
+    """What the core trains on; adds what was copied from elsewhere to ``copies`` (IN-OUT).
+
+    ``name`` is how X is called, whose bins are copied where the run takes place elsewhere.
+    """
     copies.update(data._copies)
+    if not is_same_device(data.device, device):
+        copies[name] = data.device
     return data._data

@@ -1,12 +1,13 @@
 """X as the core reads it, in place: from tensors, arrays and data frames.
 
+    tensor on the device of the run --------------------> the tensor  \
     torch tensor --detach, to the host, bits of bfloat16--> numpy view \
     numpy array, list of lists -------------------------> numpy view  > checks -> FeatureSource
     data frame -----------------------------------------> its columns /
 
-Tensors on the host, numpy arrays and columns of numbers enter without a copy. Kernels read them in
-place, except for the few that they cannot read (see ``BlockwiseMatrix``, ``FrameMatrix``). What
-lies on another device is copied to the host once, and ``copies`` says so.
+Tensors, numpy arrays and columns of numbers enter without a copy where the run takes place. Kernels
+read them in place, except for the few that they cannot read (see ``BlockwiseMatrix``,
+``FrameMatrix``). What lies on another device is copied once, and ``copies`` says so.
 """
 
 from dataclasses import dataclass
@@ -16,13 +17,21 @@ import narwhals as nw
 import numpy as np
 import torch
 
+from torchgbdt.backends.torch_matrix import TensorMatrix
 from torchgbdt.core.arrays import AnyArray, Float64Array
 from torchgbdt.core.errors import InvalidDataError
 from torchgbdt.core.feature_source import FeatureSource, HostMatrix, check_exact_integers
 from torchgbdt.torch_api.columns import kind_of, recognize
 from torchgbdt.torch_api.feature_names import check_same_columns, column_names
 from torchgbdt.torch_api.frames import read_frame
-from torchgbdt.torch_api.tensors import tensor_to_numpy, to_numpy
+from torchgbdt.torch_api.tensors import (
+    HOST,
+    device_of,
+    is_same_device,
+    resident_tensor,
+    tensor_to_numpy,
+    to_numpy,
+)
 
 
 @dataclass(frozen=True)
@@ -87,6 +96,7 @@ def read_features(
     *,
     may_be_empty: bool,
     trained_on: tuple[str, ...] | None = None,
+    device: str = HOST,
 ) -> Features:
     """X as a matrix that the core can read.
 
@@ -97,12 +107,20 @@ def read_features(
     copies : argument name -> where a full copy of it was taken from. IN-OUT.
     may_be_empty : whether X may have no rows.
     trained_on : names that a frame must have, in that order; None where any will do.
+    device : where X will be read.
 
     Raises
     ------
     InvalidDataError : not a dense 2-D matrix of real numbers, no rows or columns, integers that
         have no float64 of their own, or a frame with other columns than ``trained_on``.
     """
+    if isinstance(X, torch.Tensor) and device != HOST and is_same_device(device, device_of(X)):
+        resident = TensorMatrix(resident_tensor(X, name))
+        _check_shape(X.shape, name, may_be_empty)
+        resident.check_exact_integers(name)
+        return Features(resident, X.device, X.dtype == torch.float64)
+    if device != HOST:
+        copies[name] = HOST  # unless it comes from elsewhere, which is noted below
     if isinstance(X, torch.Tensor):
         values = tensor_to_numpy(X, name, copies)
         host = HostMatrix(values, is_bfloat16=X.dtype == torch.bfloat16)

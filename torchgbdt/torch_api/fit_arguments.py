@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from torchgbdt.backends.registry import AUTO
 from torchgbdt.core.arrays import AnyArray
 from torchgbdt.core.dataset import Dataset as CoreDataset
 from torchgbdt.core.errors import InvalidDataError, InvalidParameterError
@@ -13,7 +14,7 @@ from torchgbdt.torch_api.dataset import Dataset, core_dataset
 from torchgbdt.torch_api.features import read_features
 from torchgbdt.torch_api.labels import read_labels
 from torchgbdt.torch_api.model import Model, core_model
-from torchgbdt.torch_api.tensors import read_vector
+from torchgbdt.torch_api.tensors import device_of, read_vector
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class FitData:
 
     Attributes
     ----------
-    device : name of the device where X lies; "cpu" for numpy arrays and data sets.
+    device : name of the device where the run takes place.
     copies : argument name -> where a full copy of it was taken from.
     """
 
@@ -45,16 +46,22 @@ class FitData:
     copies: dict[str, str] = field(default_factory=dict)
 
 
-def read_fit_arguments(given: FitArguments) -> FitData:
-    """Read every argument, in place where it lies on the host.
+def read_fit_arguments(given: FitArguments, device: str = AUTO) -> FitData:
+    """Read every argument, in place where it lies: X on the device of the run, others on the host.
+
+    Parameters
+    ----------
+    device : where the run takes place; "auto" for where X lies.
 
     Raises
     ------
     InvalidDataError : an argument is no array of real numbers, or arguments do not go together.
     """
     copies: dict[str, str] = {}
-    train, device = _read_set("", given.X, given.y, given.sample_weight, copies)
-    valids = _read_eval_set(given, copies)
+    if device == AUTO:
+        device = given.X.device if isinstance(given.X, Dataset) else device_of(given.X)
+    train = _read_set("", given.X, given.y, given.sample_weight, copies, device)
+    valids = _read_eval_set(given, copies, device)
     margins = None
     if given.base_margin is not None:
         margins = read_vector(given.base_margin, "base_margin", copies)
@@ -80,9 +87,9 @@ def _read_init_model(init_model: Any) -> CoreModel | None:
 
 
 def _read_set(
-    name: str, X: Any, y: Any, sample_weight: Any, copies: dict[str, str]
-) -> tuple[RawData | CoreDataset, str]:
-    """One data set and the device of its X; ``name`` is "" or "eval_set[i]"."""
+    name: str, X: Any, y: Any, sample_weight: Any, copies: dict[str, str], device: str
+) -> RawData | CoreDataset:
+    """One data set; ``name`` is "" or "eval_set[i]"."""
     prefix = f"{name} " if name else ""
     if isinstance(X, Dataset):
         for argument, value in (("y", y), ("sample_weight", sample_weight)):
@@ -91,19 +98,20 @@ def _read_set(
                     f"{prefix}X is a Dataset, which holds its own {argument}; found another "
                     f"{argument}. Leave it out, or build the Dataset with it."
                 )
-        return core_dataset(X, copies), "cpu"
-    features = read_features(X, f"{prefix}X", copies, may_be_empty=False)
+        return core_dataset(X, copies, device, f"{prefix}X")
+    features = read_features(X, f"{prefix}X", copies, may_be_empty=False, device=device)
     labels: AnyArray | None = None
     weights: AnyArray | None = None
     if y is not None:
         labels = read_labels(y, f"{prefix}y", copies)
     if sample_weight is not None:
         weights = read_vector(sample_weight, f"{prefix}sample_weight", copies)
-    device = "cpu" if features.device is None else str(features.device)
-    return RawData(features.matrix, labels, weights, features.names, name=name), device
+    return RawData(features.matrix, labels, weights, features.names, name=name)
 
 
-def _read_eval_set(given: FitArguments, copies: dict[str, str]) -> list[RawData | CoreDataset]:
+def _read_eval_set(
+    given: FitArguments, copies: dict[str, str], device: str
+) -> list[RawData | CoreDataset]:
     if given.eval_set is None:
         items: Sequence[Any] = ()
     elif isinstance(given.eval_set, list | tuple):
@@ -117,8 +125,7 @@ def _read_eval_set(given: FitArguments, copies: dict[str, str]) -> list[RawData 
     result = []
     for index, (item, weight) in enumerate(zip(items, weights, strict=True)):
         X, y = (item, None) if isinstance(item, Dataset) else _pair(item, index)
-        data, _ = _read_set(f"eval_set[{index}]", X, y, weight, copies)
-        result.append(data)
+        result.append(_read_set(f"eval_set[{index}]", X, y, weight, copies, device))
     return result
 
 

@@ -6,6 +6,8 @@ too: see ``labels``.
 """
 
 import reprlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,9 @@ _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64)
 _UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
 TENSOR_DTYPES = frozenset((*_FLOATS, *_INTEGERS, *_UNSIGNED, torch.bool))
+
+HOST = "cpu"
+"""The device whose memory numpy sees."""
 
 _PLAIN_TENSORS = (torch.Tensor, torch.nn.Parameter)
 
@@ -96,11 +101,68 @@ def tensor_values(tensor: torch.Tensor, name: str, copies: dict[str, str]) -> An
     return array
 
 
+def device_of(values: Any) -> str:
+    """The name of the device where values lie: the host for anything but a tensor elsewhere."""
+    if isinstance(values, torch.Tensor) and values.device.type != HOST:
+        return str(values.device)
+    return HOST
+
+
+def is_same_device(name: str, other: str) -> bool:
+    """Whether two names mean one device: "mps" is "mps:0" as well."""
+    first, second = torch.device(name), torch.device(other)
+    return first.type == second.type and (first.index or 0) == (second.index or 0)
+
+
+def resident_tensor(tensor: torch.Tensor, name: str) -> torch.Tensor:
+    """A plain tensor of numbers where it lies, for kernels of its own device.
+
+    Raises
+    ------
+    InvalidDataError : as ``tensor_to_numpy``.
+    """
+    _check_plain(tensor, name)
+    with _readable(name):
+        tensor = tensor.detach().resolve_neg()
+        _check_storage(tensor, name)
+    return tensor
+
+
 def tensor_to_numpy(tensor: torch.Tensor, name: str, copies: dict[str, str]) -> AnyArray:
     """A view of a tensor on the host, or a copy of one elsewhere.
 
     bfloat16 comes as uint16 bits, and a negative view without its minus sign.
     """
+    _check_plain(tensor, name)
+    with _readable(name):
+        tensor = tensor.detach()
+        if tensor.is_neg():
+            tensor = torch._neg_view(tensor)  # toggles the bit
+        if tensor.device.type != HOST:
+            copies[name] = str(tensor.device)
+            tensor = tensor.to(HOST)
+        _check_storage(tensor, name)
+        if tensor.dtype == torch.bfloat16:
+            bits: AnyArray = tensor.view(torch.int16).numpy().view(np.uint16)
+            return bits
+        array: AnyArray = tensor.numpy()
+    return array
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """Turn torch's error for a tensor that holds no numbers of its own into ours."""
+    try:
+        yield
+    except RuntimeError as error:  # tensors inside torch.func transforms, for example
+        raise InvalidDataError(
+            f"{name} is a tensor whose numbers cannot be read here ({error}); pass a plain tensor, "
+            f"outside torch.func and torch.compile."
+        ) from error
+
+
+def _check_plain(tensor: torch.Tensor, name: str) -> None:
+    """Raise InvalidDataError for a tensor that is not dense, not torch's own, or not of numbers."""
     _check_dense(tensor, name)
     if type(tensor) not in _PLAIN_TENSORS:
         raise InvalidDataError(
@@ -113,24 +175,6 @@ def tensor_to_numpy(tensor: torch.Tensor, name: str, copies: dict[str, str]) -> 
             f"{name} has dtype {tensor.dtype}; {_ALLOWED}, of dtype float16, bfloat16, float32, "
             f"float64, (u)int8..64 or bool. Please {advice}."
         )
-    try:
-        tensor = tensor.detach()
-        if tensor.is_neg():
-            tensor = torch._neg_view(tensor)  # toggles the bit
-        if tensor.device.type != "cpu":
-            copies[name] = str(tensor.device)
-            tensor = tensor.to("cpu")
-        _check_storage(tensor, name)
-        if tensor.dtype == torch.bfloat16:
-            bits: AnyArray = tensor.view(torch.int16).numpy().view(np.uint16)
-            return bits
-        array: AnyArray = tensor.numpy()
-    except RuntimeError as error:  # tensors inside torch.func transforms, for example
-        raise InvalidDataError(
-            f"{name} is a tensor whose numbers cannot be read here ({error}); pass a plain tensor, "
-            f"outside torch.func and torch.compile."
-        ) from error
-    return array
 
 
 def _check_dense(tensor: torch.Tensor, name: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 import torch
 
-from torchgbdt.backends.registry import AUTO, make_backend
+from torchgbdt.backends.registry import make_backend
 from torchgbdt.core.arrays import Float32Array
 from torchgbdt.core.errors import StateError
 from torchgbdt.core.observer import History, TrainingObserver
@@ -133,10 +133,9 @@ class Trainer:
             raise
 
     def _run(self, given: FitArguments) -> Model:
-        read = read_fit_arguments(given)
-        self._copies = read.copies
         settings = self._settings
-        device = read.device if settings.device == AUTO else settings.device
+        read = read_fit_arguments(given, settings.device)
+        self._copies, device = read.copies, read.device
         n_threads = settings.n_threads or torch.get_num_threads()
         backend = make_backend(settings.backend, device, n_threads)
         self._session = TrainingSession(
