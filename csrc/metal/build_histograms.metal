@@ -12,7 +12,8 @@
 
 using namespace torchgbdt;
 
-#define THREADS BINS  // a thread owns one bin of each feature
+#define THREADS 256
+#define CELLS_PER_THREAD (TILE_CELLS / THREADS)  // thread t owns the cells t, t + THREADS, ..
 
 #if TILE_FEATURES == 8
 typedef uint2 TileCodes;
@@ -30,8 +31,7 @@ inline uint code_of(TileCodes codes, uint feature) {
 
 // Layout: words as TileCodes (n_rows, n_padded / TILE_FEATURES); partials as in partials.h.
 // Grid:   one group per (tile, chunk, output), tiles fastest: those of a chunk share cache lines.
-// Writes: each group its chunk's sums of its tile, bins 0..255; those of padding are left as they
-//         are.
+// Writes: each group its chunk's sums of its tile, for bins 0..255; not those of padding.
 [[max_total_threads_per_threadgroup(THREADS)]] kernel void build_histograms(
     device const TileCodes* words [[buffer(0)]],   // IN uint8 (n_rows, n_padded)
     device const uint* row_order [[buffer(1)]],    // IN int32 (n_rows,)
@@ -44,7 +44,7 @@ inline uint code_of(TileCodes codes, uint feature) {
     constant int& n_features [[buffer(8)]],        // > 0
     uint3 group [[threadgroup_position_in_grid]],  // tile, chunk, output
     uint3 groups [[threadgroups_per_grid]], uint thread [[thread_index_in_threadgroup]]) {
-    threadgroup atomic_uint packed[PACKED_WORDS * PACKED_CELLS];
+    threadgroup atomic_uint packed[PACKED_WORDS * TILE_CELLS];
     const Chunk chunk = find_chunk(nodes, n_nodes, rows_per_chunk, group.y);
     const uint row_tiles = uint(n_features + 7) / 8 * 8 / TILE_FEATURES;
     const uint used = min(uint(n_features) - group.x * TILE_FEATURES, uint(TILE_FEATURES));
@@ -57,15 +57,15 @@ inline uint code_of(TileCodes codes, uint feature) {
     device const int* hessians = gradients + n_rows;
 #endif
 
-    CellSums sums[TILE_FEATURES];
-    for (uint feature = 0; feature < TILE_FEATURES; ++feature) {
-        sums[feature].count = 0;
-        sums[feature].gradient = 0;
-        sums[feature].hessian = 0;
+    CellSums sums[CELLS_PER_THREAD];
+    for (uint i = 0; i < CELLS_PER_THREAD; ++i) {
+        sums[i].count = 0;
+        sums[i].gradient = 0;
+        sums[i].hessian = 0;
     }
     for (uint begin = chunk.begin; begin < chunk.end; begin += MAX_PACKED_ROWS) {
-        for (uint feature = 0; feature < TILE_FEATURES; ++feature) {
-            clear_cell(packed + packed_cell(feature, thread));
+        for (uint i = 0; i < CELLS_PER_THREAD; ++i) {
+            clear_cell(packed + thread + i * THREADS);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
@@ -82,31 +82,32 @@ inline uint code_of(TileCodes codes, uint feature) {
             // that add to it at once are few.
             for (uint i = 0; i < used; ++i) {
                 const uint feature = first + i < used ? first + i : first + i - used;
-                add_row(packed + packed_cell(feature, code_of(codes, feature)), u, hessian);
+                add_row(packed + tile_cell(feature, code_of(codes, feature)), u, hessian);
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         // A thread clears no cell that it has not read itself: no barrier is needed in between.
-        for (uint feature = 0; feature < TILE_FEATURES; ++feature) {
-            const CellSums more = read_cell(packed + packed_cell(feature, thread));
-            sums[feature].count += more.count;
-            sums[feature].gradient += more.gradient;
-            sums[feature].hessian += more.hessian;
+        for (uint i = 0; i < CELLS_PER_THREAD; ++i) {
+            const CellSums more = read_cell(packed + thread + i * THREADS);
+            sums[i].count += more.count;
+            sums[i].gradient += more.gradient;
+            sums[i].hessian += more.hessian;
         }
     }
 
+    if (thread % TILE_FEATURES >= used) {
+        return;  // all cells of this thread are those of a feature that does not exist
+    }
     device uint* partial =
         partials + partial_begin(group.z, group.y, group.x, groups.y, groups.x) + thread;
-    for (uint feature = 0; feature < TILE_FEATURES; ++feature, partial += BINS) {
-        if (feature < used) {
-            partial[0] = sums[feature].count;
-            partial[PARTIAL_STRIDE] = low_word(sums[feature].gradient);
-            partial[2 * PARTIAL_STRIDE] = high_word(sums[feature].gradient);
+    for (uint i = 0; i < CELLS_PER_THREAD; ++i, partial += THREADS) {
+        partial[0] = sums[i].count;
+        partial[TILE_CELLS] = low_word(sums[i].gradient);
+        partial[2 * TILE_CELLS] = high_word(sums[i].gradient);
 #if !CONSTANT_HESSIAN
-            partial[3 * PARTIAL_STRIDE] = low_word(sums[feature].hessian);
-            partial[4 * PARTIAL_STRIDE] = high_word(sums[feature].hessian);
+        partial[3 * TILE_CELLS] = low_word(sums[i].hessian);
+        partial[4 * TILE_CELLS] = high_word(sums[i].hessian);
 #endif
-        }
     }
 }

@@ -1,6 +1,6 @@
 // Sums of few rows in threadgroup memory, in words of 32 bits: there are no wider atomics there.
 //
-//     n words per cell, planar:  word w of a cell lies at cell + w * PACKED_CELLS
+//     n words per cell, planar:  word w of a cell lies at cell + w * TILE_CELLS
 //
 // A gradient q is added as u = q + 2^30, which is 0 .. 2^31, so that sums only grow. Atomic adds
 // commute, and each low word has one order of additions, in which it overflows at most once per
@@ -22,10 +22,6 @@
 
 namespace torchgbdt {
 
-// Cells are ordered by bin, then feature: lanes at different features of a tile never wait for one
-// memory bank, not even where all of them have the same bin.
-#define PACKED_CELLS (BINS * TILE_FEATURES)
-
 #if CONSTANT_HESSIAN
 #define PACKED_WORDS 2
 #else
@@ -37,10 +33,6 @@ struct CellSums {
     long gradient;
     long hessian;  // only where it is not constant
 };
-
-inline uint packed_cell(uint feature, uint bin) {
-    return bin * TILE_FEATURES + feature;
-}
 
 inline uint add_returning(threadgroup atomic_uint* word, uint value) {
     return atomic_fetch_add_explicit(word, value, memory_order_relaxed);
@@ -61,7 +53,7 @@ inline uint add_and_carry(threadgroup atomic_uint* word, uint value) {
 
 inline void clear_cell(threadgroup atomic_uint* cell) {
     for (uint word = 0; word < PACKED_WORDS; ++word) {
-        atomic_store_explicit(cell + word * PACKED_CELLS, 0u, memory_order_relaxed);
+        atomic_store_explicit(cell + word * TILE_CELLS, 0u, memory_order_relaxed);
     }
 }
 
@@ -73,11 +65,11 @@ inline long without_offset(long sum, uint count) {
 #if CONSTANT_HESSIAN && RETURNING_ATOMICS
 
 inline void add_row(threadgroup atomic_uint* cell, uint u, uint) {
-    add(cell + PACKED_CELLS, (1u << 16) + add_and_carry(cell, u));
+    add(cell + TILE_CELLS, (1u << 16) + add_and_carry(cell, u));
 }
 
 inline CellSums read_cell(threadgroup atomic_uint* cell) {
-    const uint high = load(cell + PACKED_CELLS);
+    const uint high = load(cell + TILE_CELLS);
     CellSums sums;
     sums.count = high >> 16;
     sums.gradient = without_offset((long(high & 0xffffu) << 32) + long(load(cell)), sums.count);
@@ -89,11 +81,11 @@ inline CellSums read_cell(threadgroup atomic_uint* cell) {
 
 inline void add_row(threadgroup atomic_uint* cell, uint u, uint) {
     add(cell, u);
-    add(cell + PACKED_CELLS, (1u << 21) + (u >> 21));
+    add(cell + TILE_CELLS, (1u << 21) + (u >> 21));
 }
 
 inline CellSums read_cell(threadgroup atomic_uint* cell) {
-    const uint high = load(cell + PACKED_CELLS);
+    const uint high = load(cell + TILE_CELLS);
     const uint upper = high & 0x1fffffu;            // the sum of u / 2^21, rounded down each
     const uint lower = load(cell) - (upper << 21);  // of what is left of u: < 2047 * 2^21 < 2^32
     CellSums sums;
@@ -107,17 +99,17 @@ inline CellSums read_cell(threadgroup atomic_uint* cell) {
 
 inline void add_row(threadgroup atomic_uint* cell, uint u, uint hessian) {
     const uint carry_u = add_and_carry(cell, u);
-    const uint carry_h = add_and_carry(cell + PACKED_CELLS, hessian);
-    add(cell + 2 * PACKED_CELLS, (1u << 20) + (carry_u << 9) + carry_h);
+    const uint carry_h = add_and_carry(cell + TILE_CELLS, hessian);
+    add(cell + 2 * TILE_CELLS, (1u << 20) + (carry_u << 9) + carry_h);
 }
 
 inline CellSums read_cell(threadgroup atomic_uint* cell) {
-    const uint mix = load(cell + 2 * PACKED_CELLS);
+    const uint mix = load(cell + 2 * TILE_CELLS);
     CellSums sums;
     sums.count = mix >> 20;
     sums.gradient =
         without_offset((long((mix >> 9) & 0x7ffu) << 32) + long(load(cell)), sums.count);
-    sums.hessian = (long(mix & 0x1ffu) << 32) + long(load(cell + PACKED_CELLS));
+    sums.hessian = (long(mix & 0x1ffu) << 32) + long(load(cell + TILE_CELLS));
     return sums;
 }
 

@@ -1,6 +1,7 @@
-// Where build_histograms leaves the sums of a chunk, and reduce_histograms finds them.
+// The cells of a tile of features, and where build_histograms leaves the sums of a chunk of rows,
+// for reduce_histograms to find them.
 //
-//     uint (n_outputs, n_chunks, n_tiles, PARTIAL_WORDS, TILE_FEATURES, BINS)
+//     uint (n_outputs, n_chunks, n_tiles, PARTIAL_WORDS, BINS, TILE_FEATURES)
 //
 // Words: count; gradient low, high; where the Hessian is not constant, Hessian low, high. Low and
 // high are the halves of an int64.
@@ -8,13 +9,18 @@
 
 namespace torchgbdt {
 
-#define BINS 256                               // per feature; codes are 0..255
-#define PARTIAL_STRIDE (TILE_FEATURES * BINS)  // from word to word
+#define BINS 256  // per feature; codes are 0..255
+#define TILE_CELLS (BINS * TILE_FEATURES)
 
-// The count of bin 0 of the first feature of a tile.
+// By bin, then feature. Lanes that add to different features of a tile never wait for one bank of
+// threadgroup memory then, not even where all of them have the same bin.
+inline uint tile_cell(uint feature, uint bin) {
+    return bin * TILE_FEATURES + feature;
+}
+
 inline ulong partial_begin(uint output, uint chunk, uint tile, uint n_chunks, uint n_tiles) {
     const ulong index = (ulong(output) * n_chunks + chunk) * n_tiles + tile;
-    return index * (PARTIAL_WORDS * PARTIAL_STRIDE);
+    return index * (PARTIAL_WORDS * TILE_CELLS);
 }
 
 inline uint low_word(long sum) {

@@ -14,9 +14,9 @@ using namespace torchgbdt;
 #endif
 
 // Layout: partials as in partials.h; histograms (n_slots, 1 + n_words, total_bins).
-// Grid:   one thread per (feature * BINS + bin, node, output); groups of 256.
-// Writes: each thread its gradients (and Hessians) of a cell, that of output 0 also the count, in
-//         the node's slot; it then subtracts them in the sibling's slot, if there is one.
+// Grid:   one thread per (tile * TILE_CELLS + cell, node, output), in groups of any size.
+// Writes: each thread its output's sums of a cell, that of output 0 also the count, in the node's
+//         slot; it then subtracts them in the sibling's slot, if there is one.
 kernel void reduce_histograms(
     device const uint* partials [[buffer(0)]],  // IN int32, from build_histograms, same nodes
     device const int* features [[buffer(1)]],   // IN int32 (n_features, 2)
@@ -24,53 +24,56 @@ kernel void reduce_histograms(
     constant int* targets [[buffer(3)]],     // IN (n_nodes, 4): first chunk, n_chunks, slot, slot
                                              //    of the sibling that is parent - node, or -1
     constant int& n_chunks [[buffer(4)]],    // of all nodes of the slab
-    constant int& total_bins [[buffer(5)]],  // cells of a slot
+    constant int& n_features [[buffer(5)]],  // without padding
+    constant int& total_bins [[buffer(6)]],  // cells of a slot
     uint3 position [[thread_position_in_grid]], uint3 grid [[threads_per_grid]]) {
-    const uint feature = position.x / BINS;
-    const uint bin = position.x % BINS;
-    if (bin > uint(features[2 * feature + 1])) {
+    const uint tile = position.x / TILE_CELLS;
+    const uint cell = position.x % TILE_CELLS;
+    const uint feature = tile * TILE_FEATURES + cell % TILE_FEATURES;
+    const uint bin = cell / TILE_FEATURES;
+    if (feature >= uint(n_features) || bin > uint(features[2 * feature + 1])) {
         return;  // the feature has value bins 0..n-1 and the missing code n
     }
     constant int* target = targets + TARGET_WORDS * position.y;
-    const uint n_features = grid.x / BINS;
-    const uint n_tiles = (n_features + TILE_FEATURES - 1) / TILE_FEATURES;
-    const uint tile = feature / TILE_FEATURES;
+    const uint n_tiles = grid.x / TILE_CELLS;
     const ulong chunk_stride = partial_begin(0, 1, 0, n_chunks, n_tiles);
-    device const uint* partial = partials +
-                                 partial_begin(position.z, target[0], tile, n_chunks, n_tiles) +
-                                 (feature % TILE_FEATURES) * BINS + bin;
+    device const uint* partial =
+        partials + partial_begin(position.z, target[0], tile, n_chunks, n_tiles) + cell;
 
     long count = 0;
     long gradient = 0;
     long hessian = 0;
     for (int chunk = 0; chunk < target[1]; ++chunk, partial += chunk_stride) {
         count += partial[0];
-        gradient += from_words(partial[PARTIAL_STRIDE], partial[2 * PARTIAL_STRIDE]);
+        gradient += from_words(partial[TILE_CELLS], partial[2 * TILE_CELLS]);
 #if !CONSTANT_HESSIAN
-        hessian += from_words(partial[3 * PARTIAL_STRIDE], partial[4 * PARTIAL_STRIDE]);
+        hessian += from_words(partial[3 * TILE_CELLS], partial[4 * TILE_CELLS]);
 #endif
     }
 
-    const uint n_planes = 1 + WORDS_PER_OUTPUT * grid.z;
-    const ulong cell = uint(features[2 * feature]) + bin;
-    const ulong plane = 1 + WORDS_PER_OUTPUT * position.z;
-    device long* slot = histograms + ulong(target[2]) * n_planes * total_bins + cell;
-    if (position.z == 0) {
-        slot[0] = count;
+    const ulong slot_size = ulong(1 + WORDS_PER_OUTPUT * grid.z) * total_bins;
+    const ulong of_count = uint(features[2 * feature]) + bin;
+    const ulong of_gradient = of_count + ulong(1 + WORDS_PER_OUTPUT * position.z) * total_bins;
+    const ulong of_hessian = of_gradient + total_bins;
+    const bool is_first = position.z == 0;
+
+    device long* built = histograms + target[2] * slot_size;
+    if (is_first) {
+        built[of_count] = count;
     }
-    slot[plane * total_bins] = gradient;
+    built[of_gradient] = gradient;
 #if !CONSTANT_HESSIAN
-    slot[(plane + 1) * total_bins] = hessian;
+    built[of_hessian] = hessian;
 #endif
-    if (target[3] < 0) {
-        return;
-    }
-    device long* sibling = histograms + ulong(target[3]) * n_planes * total_bins + cell;
-    if (position.z == 0) {
-        sibling[0] -= count;
-    }
-    sibling[plane * total_bins] -= gradient;
+
+    if (target[3] >= 0) {
+        device long* derived = histograms + target[3] * slot_size;
+        if (is_first) {
+            derived[of_count] -= count;
+        }
+        derived[of_gradient] -= gradient;
 #if !CONSTANT_HESSIAN
-    sibling[(plane + 1) * total_bins] -= hessian;
+        derived[of_hessian] -= hessian;
 #endif
+    }
 }
