@@ -54,7 +54,6 @@ kernel void reduce_histograms(
     const ulong slot_size = ulong(1 + WORDS_PER_OUTPUT * grid.z) * total_bins;
     const ulong of_count = uint(features[2 * feature]) + bin;
     const ulong of_gradient = of_count + ulong(1 + WORDS_PER_OUTPUT * position.z) * total_bins;
-    const ulong of_hessian = of_gradient + total_bins;
     const bool is_first = position.z == 0;
 
     device long* built = histograms + target[2] * slot_size;
@@ -63,7 +62,7 @@ kernel void reduce_histograms(
     }
     built[of_gradient] = gradient;
 #if !CONSTANT_HESSIAN
-    built[of_hessian] = hessian;
+    built[of_gradient + total_bins] = hessian;
 #endif
 
     if (target[3] >= 0) {
@@ -73,7 +72,7 @@ kernel void reduce_histograms(
         }
         derived[of_gradient] -= gradient;
 #if !CONSTANT_HESSIAN
-        derived[of_hessian] -= hessian;
+        derived[of_gradient + total_bins] -= hessian;
 #endif
     }
 }
