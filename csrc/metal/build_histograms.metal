@@ -43,12 +43,12 @@ inline uint code_of(TileCodes codes, uint feature) {
     constant int& n_rows [[buffer(7)]],            // of the run: stride of fixed_point
     constant int& n_features [[buffer(8)]],        // > 0
     uint3 group [[threadgroup_position_in_grid]],  // tile, chunk, output
-    uint3 groups [[threadgroups_per_grid]], uint thread [[thread_index_in_threadgroup]]) {
+    uint3 groups [[threadgroups_per_grid]], uint thread_index [[thread_index_in_threadgroup]]) {
     threadgroup atomic_uint packed[PACKED_WORDS * TILE_CELLS];
     const Chunk chunk = find_chunk(nodes, n_nodes, rows_per_chunk, group.y);
     const uint row_tiles = uint(n_features + 7) / 8 * 8 / TILE_FEATURES;
     const uint used = min(uint(n_features) - group.x * TILE_FEATURES, uint(TILE_FEATURES));
-    const uint first = thread % used;
+    const uint first = thread_index % used;
 
 #if CONSTANT_HESSIAN
     device const int* gradients = fixed_point + ulong(group.z) * n_rows;
@@ -65,12 +65,12 @@ inline uint code_of(TileCodes codes, uint feature) {
     }
     for (uint begin = chunk.begin; begin < chunk.end; begin += MAX_PACKED_ROWS) {
         for (uint i = 0; i < CELLS_PER_THREAD; ++i) {
-            clear_cell(packed + thread + i * THREADS);
+            clear_cell(packed + thread_index + i * THREADS);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         const uint end = min(begin + MAX_PACKED_ROWS, chunk.end);
-        for (uint place = begin + thread; place < end; place += THREADS) {
+        for (uint place = begin + thread_index; place < end; place += THREADS) {
             const TileCodes codes = words[ulong(row_order[place]) * row_tiles + group.x];
             const uint u = uint(gradients[place]) + (1u << 30);
 #if CONSTANT_HESSIAN
@@ -89,18 +89,18 @@ inline uint code_of(TileCodes codes, uint feature) {
 
         // A thread clears no cell that it has not read itself: no barrier is needed in between.
         for (uint i = 0; i < CELLS_PER_THREAD; ++i) {
-            const CellSums more = read_cell(packed + thread + i * THREADS);
+            const CellSums more = read_cell(packed + thread_index + i * THREADS);
             sums[i].count += more.count;
             sums[i].gradient += more.gradient;
             sums[i].hessian += more.hessian;
         }
     }
 
-    if (thread % TILE_FEATURES >= used) {
+    if (thread_index % TILE_FEATURES >= used) {
         return;  // all cells of this thread are those of a feature that does not exist
     }
     device uint* partial =
-        partials + partial_begin(group.z, group.y, group.x, groups.y, groups.x) + thread;
+        partials + partial_begin(group.z, group.y, group.x, groups.y, groups.x) + thread_index;
     for (uint i = 0; i < CELLS_PER_THREAD; ++i, partial += THREADS) {
         partial[0] = sums[i].count;
         partial[TILE_CELLS] = low_word(sums[i].gradient);

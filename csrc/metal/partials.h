@@ -24,15 +24,11 @@ inline ulong partial_begin(uint output, uint chunk, uint tile, uint n_chunks, ui
 }
 
 inline uint low_word(long sum) {
-    return uint(ulong(sum) & 0xffffffffu);
+    return uint(ulong(sum));
 }
 
 inline uint high_word(long sum) {
     return uint(ulong(sum) >> 32);
-}
-
-inline long from_words(uint low, uint high) {
-    return long((ulong(high) << 32) | low);
 }
 
 }  // namespace torchgbdt

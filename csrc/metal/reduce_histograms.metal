@@ -1,6 +1,7 @@
 // Sums the partial histograms of each node's chunks, and subtracts them from the node's sibling.
 //
 // Constants: CONSTANT_HESSIAN, TILE_FEATURES, PARTIAL_WORDS as in build_histograms.metal.
+#include "metal/long_words.h"
 #include "metal/partials.h"
 
 using namespace torchgbdt;
@@ -18,14 +19,14 @@ using namespace torchgbdt;
 // Writes: each thread its output's sums of a cell, that of output 0 also the count, in the node's
 //         slot; it then subtracts them in the sibling's slot, if there is one.
 kernel void reduce_histograms(
-    device const uint* partials [[buffer(0)]],  // IN int32, from build_histograms, same nodes
-    device const int* features [[buffer(1)]],   // IN int32 (n_features, 2)
-    device long* histograms [[buffer(2)]],      // IN-OUT int64 (n_slots, 1 + n_words, total_bins)
-    constant int* targets [[buffer(3)]],     // IN (n_nodes, 4): first chunk, n_chunks, slot, slot
-                                             //    of the sibling that is parent - node, or -1
-    constant int& n_chunks [[buffer(4)]],    // of all nodes of the slab
-    constant int& n_features [[buffer(5)]],  // without padding
-    constant int& total_bins [[buffer(6)]],  // cells of a slot
+    device const int* partials [[buffer(0)]],  // IN int32, from build_histograms, same nodes
+    device const int* features [[buffer(1)]],  // IN int32 (n_features, 2)
+    device long* histograms [[buffer(2)]],     // IN-OUT int64 (n_slots, 1 + n_words, total_bins)
+    constant int* targets [[buffer(3)]],       // IN (n_nodes, 4): first chunk, n_chunks, slot, slot
+                                               //    of the sibling that is parent - node, or -1
+    constant int& n_chunks [[buffer(4)]],      // of all nodes of the slab
+    constant int& n_features [[buffer(5)]],    // without padding
+    constant int& total_bins [[buffer(6)]],    // cells of a slot
     uint3 position [[thread_position_in_grid]], uint3 grid [[threads_per_grid]]) {
     const uint tile = position.x / TILE_CELLS;
     const uint cell = position.x % TILE_CELLS;
@@ -37,17 +38,17 @@ kernel void reduce_histograms(
     constant int* target = targets + TARGET_WORDS * position.y;
     const uint n_tiles = grid.x / TILE_CELLS;
     const ulong chunk_stride = partial_begin(0, 1, 0, n_chunks, n_tiles);
-    device const uint* partial =
+    device const int* partial =
         partials + partial_begin(position.z, target[0], tile, n_chunks, n_tiles) + cell;
 
     long count = 0;
     long gradient = 0;
     long hessian = 0;
     for (int chunk = 0; chunk < target[1]; ++chunk, partial += chunk_stride) {
-        count += partial[0];
-        gradient += from_words(partial[TILE_CELLS], partial[2 * TILE_CELLS]);
+        count += uint(partial[0]);
+        gradient += long_of_words(partial[TILE_CELLS], partial[2 * TILE_CELLS]);
 #if !CONSTANT_HESSIAN
-        hessian += from_words(partial[3 * TILE_CELLS], partial[4 * TILE_CELLS]);
+        hessian += long_of_words(partial[3 * TILE_CELLS], partial[4 * TILE_CELLS]);
 #endif
     }
 

@@ -3,8 +3,9 @@
 //
 // Constants: none.
 #include "metal/faults.h"
-#include "metal/group_sums.h"
+#include "metal/group_ranks.h"
 #include "metal/node_chunks.h"
+#include "metal/split_side.h"
 
 using namespace torchgbdt;
 
@@ -25,7 +26,7 @@ using namespace torchgbdt;
                                                  //    missing values go left
     constant int& n_nodes [[buffer(7)]],         // of this slab that are split
     constant int& rows_per_chunk [[buffer(8)]], constant int& n_rows [[buffer(9)]],  // of the run
-    uint group [[threadgroup_position_in_grid]], uint thread [[thread_index_in_threadgroup]],
+    uint group [[threadgroup_position_in_grid]], uint thread_index [[thread_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]]) {
     threadgroup uint totals[SIMDGROUPS];
     const Chunk chunk = find_chunk(nodes, n_nodes, rows_per_chunk, group);
@@ -33,14 +34,14 @@ using namespace torchgbdt;
     const int missing_code = features[2 * split[0] + 1];
     device const uchar* column = columns + ulong(split[0]) * n_rows;
     uint n_left = 0;
-    for (uint place = chunk.begin + thread; place < chunk.end; place += THREADS) {
+    for (uint place = chunk.begin + thread_index; place < chunk.end; place += THREADS) {
         const int code = column[row_order[place]];
-        const bool left = code == missing_code ? split[2] != 0 : code <= split[1];
+        const bool left = code_goes_left(code, split[1], missing_code, split[2] != 0);
         sides[place] = left ? 1 : 0;
         n_left += left ? 1 : 0;
     }
     const uint sum = group_sum(n_left, lane, simdgroup, totals);
-    if (thread == 0) {
+    if (thread_index == 0) {
         chunk_counts[group] = sum;
     }
 }
@@ -66,7 +67,7 @@ using namespace torchgbdt;
     constant int& n_words [[buffer(14)]],  // of fixed_point
     constant int& nonce [[buffer(15)]],    // names this level; copied to nonce_seen
     uint group [[threadgroup_position_in_grid]], uint groups [[threadgroups_per_grid]],
-    uint thread [[thread_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]],
+    uint thread_index [[thread_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]],
     uint simdgroup [[simdgroup_index_in_threadgroup]]) {
     threadgroup uint totals[4 * SIMDGROUPS];
     const Chunk chunk = find_chunk(nodes, n_nodes, rows_per_chunk, group);
@@ -77,7 +78,7 @@ using namespace torchgbdt;
                                                     : groups;  // of the node's chunks
     uint in_node = 0;  // of this thread's share of the node's chunks, how many rows go left
     uint in_earlier = 0;
-    for (uint i = first + thread; i < end; i += THREADS) {
+    for (uint i = first + thread_index; i < end; i += THREADS) {
         in_node += chunk_counts[i];
         in_earlier += i < group ? chunk_counts[i] : 0;
     }
@@ -86,7 +87,7 @@ using namespace torchgbdt;
 
     bool is_even = true;
     for (uint begin = chunk.begin; begin < chunk.end; begin += THREADS) {
-        const uint from = begin + thread;
+        const uint from = begin + thread_index;
         const bool is_row = from < chunk.end;
         const bool is_left = is_row && sides[from] != 0;
         uint left_in_block = 0;
@@ -110,14 +111,14 @@ using namespace torchgbdt;
         left_before += left_in_block;
     }
 
-    if (thread == 0 && group == first) {
+    if (thread_index == 0 && group == first) {
         left_counts[chunk.node] = n_left;
         const int expected = expected_left[chunk.node];
         if (expected >= 0 && n_left != uint(expected)) {
             atomic_fetch_or_explicit(faults, FAULT_LEFT_COUNT, memory_order_relaxed);
         }
     }
-    if (thread == 0 && group == 0) {
+    if (thread_index == 0 && group == 0) {
         nonce_seen[0] = nonce;
     }
 }
