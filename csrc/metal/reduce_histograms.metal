@@ -43,7 +43,9 @@ kernel void reduce_histograms(
 
     long count = 0;
     long gradient = 0;
+#if !CONSTANT_HESSIAN
     long hessian = 0;
+#endif
     for (int chunk = 0; chunk < target[1]; ++chunk, partial += chunk_stride) {
         count += uint(partial[0]);
         gradient += long_of_words(partial[TILE_CELLS], partial[2 * TILE_CELLS]);
