@@ -12,8 +12,8 @@
 
 using namespace torchgbdt;
 
-#define THREADS 256
-#define CELLS_PER_THREAD (TILE_CELLS / THREADS)  // thread t owns the cells t, t + THREADS, ..
+constant uint n_threads = 256;
+constant uint cells_per_thread = tile_cells / n_threads;  // t owns the cells t, t + n_threads, ..
 
 #if TILE_FEATURES == 8
 typedef uint2 TileCodes;
@@ -32,7 +32,7 @@ inline uint code_of(TileCodes codes, uint feature) {
 // Layout: words as TileCodes (n_rows, n_padded / TILE_FEATURES); partials as in partials.h.
 // Grid:   one group per (tile, chunk, output), tiles fastest: those of a chunk share cache lines.
 // Writes: each group its chunk's sums of its tile, for bins 0..255; not those of padding.
-[[max_total_threads_per_threadgroup(THREADS)]] kernel void build_histograms(
+[[max_total_threads_per_threadgroup(256)]] kernel void build_histograms(
     device const TileCodes* words [[buffer(0)]],   // IN uint8 (n_rows, n_padded)
     device const uint* row_order [[buffer(1)]],    // IN int32 (n_rows,)
     device const int* fixed_point [[buffer(2)]],   // IN int32 (n_words, n_rows), in row order
@@ -44,7 +44,7 @@ inline uint code_of(TileCodes codes, uint feature) {
     constant int& n_features [[buffer(8)]],        // > 0
     uint3 group [[threadgroup_position_in_grid]],  // tile, chunk, output
     uint3 groups [[threadgroups_per_grid]], uint thread_index [[thread_index_in_threadgroup]]) {
-    threadgroup atomic_uint packed[PACKED_WORDS * TILE_CELLS];
+    threadgroup atomic_uint packed[packed_size];
     const Chunk chunk = find_chunk(nodes, n_nodes, rows_per_chunk, group.y);
     const uint row_tiles = uint(n_features + 7) / 8 * 8 / TILE_FEATURES;
     const uint used = min(uint(n_features) - group.x * TILE_FEATURES, uint(TILE_FEATURES));
@@ -57,20 +57,20 @@ inline uint code_of(TileCodes codes, uint feature) {
     device const int* hessians = gradients + n_rows;
 #endif
 
-    CellSums sums[CELLS_PER_THREAD];
-    for (uint i = 0; i < CELLS_PER_THREAD; ++i) {
+    CellSums sums[cells_per_thread];
+    for (uint i = 0; i < cells_per_thread; ++i) {
         sums[i].count = 0;
         sums[i].gradient = 0;
         sums[i].hessian = 0;
     }
     for (uint begin = chunk.begin; begin < chunk.end; begin += MAX_PACKED_ROWS) {
-        for (uint i = 0; i < CELLS_PER_THREAD; ++i) {
-            clear_cell(packed + thread_index + i * THREADS);
+        for (uint i = 0; i < cells_per_thread; ++i) {
+            clear_cell(packed + thread_index + i * n_threads);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         const uint end = min(begin + MAX_PACKED_ROWS, chunk.end);
-        for (uint place = begin + thread_index; place < end; place += THREADS) {
+        for (uint place = begin + thread_index; place < end; place += n_threads) {
             const TileCodes codes = words[ulong(row_order[place]) * row_tiles + group.x];
             const uint u = uint(gradients[place]) + (1u << 30);
 #if CONSTANT_HESSIAN
@@ -88,8 +88,8 @@ inline uint code_of(TileCodes codes, uint feature) {
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         // A thread clears no cell that it has not read itself: no barrier is needed in between.
-        for (uint i = 0; i < CELLS_PER_THREAD; ++i) {
-            const CellSums more = read_cell(packed + thread_index + i * THREADS);
+        for (uint i = 0; i < cells_per_thread; ++i) {
+            const CellSums more = read_cell(packed + thread_index + i * n_threads);
             sums[i].count += more.count;
             sums[i].gradient += more.gradient;
             sums[i].hessian += more.hessian;
@@ -101,13 +101,13 @@ inline uint code_of(TileCodes codes, uint feature) {
     }
     device uint* partial =
         partials + partial_begin(group.z, group.y, group.x, groups.y, groups.x) + thread_index;
-    for (uint i = 0; i < CELLS_PER_THREAD; ++i, partial += THREADS) {
+    for (uint i = 0; i < cells_per_thread; ++i, partial += n_threads) {
         partial[0] = sums[i].count;
-        partial[TILE_CELLS] = low_word(sums[i].gradient);
-        partial[2 * TILE_CELLS] = high_word(sums[i].gradient);
+        partial[tile_cells] = low_word(sums[i].gradient);
+        partial[2 * tile_cells] = high_word(sums[i].gradient);
 #if !CONSTANT_HESSIAN
-        partial[3 * TILE_CELLS] = low_word(sums[i].hessian);
-        partial[4 * TILE_CELLS] = high_word(sums[i].hessian);
+        partial[3 * tile_cells] = low_word(sums[i].hessian);
+        partial[4 * tile_cells] = high_word(sums[i].hessian);
 #endif
     }
 }

@@ -5,6 +5,6 @@
 
 namespace torchgbdt {
 
-#define FAULT_LEFT_COUNT 1u  // route_scatter: not as many rows went left as the split says
+constant uint fault_left_count = 1;  // route_scatter: other rows went left than the split says
 
 }  // namespace torchgbdt

@@ -3,10 +3,10 @@
 
 namespace torchgbdt {
 
-#define SIMDGROUPS 8
+constant uint n_simdgroups = 8;
 
-// The sum of value over all threads, on every thread. Nobody may write totals[0..SIMDGROUPS) until
-// all threads have passed another barrier.
+// The sum of value over all threads, on every thread. Nobody may write totals[0..n_simdgroups)
+// until all threads have passed another barrier.
 inline uint group_sum(uint value, uint lane, uint simdgroup, threadgroup uint* totals) {
     const uint total = simd_sum(value);
     if (lane == 0) {
@@ -14,7 +14,7 @@ inline uint group_sum(uint value, uint lane, uint simdgroup, threadgroup uint* t
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     uint sum = 0;
-    for (uint i = 0; i < SIMDGROUPS; ++i) {
+    for (uint i = 0; i < n_simdgroups; ++i) {
         sum += totals[i];
     }
     return sum;

@@ -7,7 +7,7 @@
 namespace torchgbdt {
 
 // What the list `nodes` holds of each node: begin and n_rows in row order, its first chunk.
-#define NODE_WORDS 3
+constant uint node_words = 3;
 
 struct Chunk {
     uint node;   // of the slab
@@ -21,15 +21,15 @@ inline Chunk find_chunk(constant int* nodes, int n_nodes, int rows_per_chunk, ui
     int last = n_nodes - 1;
     while (node < last) {  // the last node whose first chunk is not beyond the index
         const int middle = (node + last + 1) / 2;
-        if (uint(nodes[NODE_WORDS * middle + 2]) <= index) {
+        if (uint(nodes[node_words * middle + 2]) <= index) {
             node = middle;
         } else {
             last = middle - 1;
         }
     }
-    const uint begin = nodes[NODE_WORDS * node];
-    const uint end = begin + uint(nodes[NODE_WORDS * node + 1]);
-    const uint earlier = index - uint(nodes[NODE_WORDS * node + 2]);
+    const uint begin = nodes[node_words * node];
+    const uint end = begin + uint(nodes[node_words * node + 1]);
+    const uint earlier = index - uint(nodes[node_words * node + 2]);
     Chunk chunk;
     chunk.node = node;
     chunk.begin = begin + earlier * uint(rows_per_chunk);

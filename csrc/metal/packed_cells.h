@@ -1,6 +1,6 @@
 // Sums of few rows in threadgroup memory, in words of 32 bits: there are no wider atomics there.
 //
-//     n words per cell, planar:  word w of a cell lies at cell + w * TILE_CELLS
+//     n words per cell, planar:  word w of a cell lies at cell + w * tile_cells
 //
 // A gradient q is added as u = q + 2^30, which is 0 .. 2^31, so that sums only grow. Atomic adds
 // commute, and each low word has one order of additions, in which it overflows at most once per
@@ -22,11 +22,8 @@
 
 namespace torchgbdt {
 
-#if CONSTANT_HESSIAN
-#define PACKED_WORDS 2
-#else
-#define PACKED_WORDS 3
-#endif
+constant uint packed_words = CONSTANT_HESSIAN ? 2 : 3;
+constant uint packed_size = packed_words * tile_cells;
 
 struct CellSums {
     uint count;
@@ -52,8 +49,8 @@ inline uint add_and_carry(threadgroup atomic_uint* word, uint value) {
 }
 
 inline void clear_cell(threadgroup atomic_uint* cell) {
-    for (uint word = 0; word < PACKED_WORDS; ++word) {
-        atomic_store_explicit(cell + word * TILE_CELLS, 0u, memory_order_relaxed);
+    for (uint word = 0; word < packed_words; ++word) {
+        atomic_store_explicit(cell + word * tile_cells, 0u, memory_order_relaxed);
     }
 }
 
@@ -65,11 +62,11 @@ inline long without_offset(long sum, uint count) {
 #if CONSTANT_HESSIAN && RETURNING_ATOMICS
 
 inline void add_row(threadgroup atomic_uint* cell, uint u, uint) {
-    add(cell + TILE_CELLS, (1u << 16) + add_and_carry(cell, u));
+    add(cell + tile_cells, (1u << 16) + add_and_carry(cell, u));
 }
 
 inline CellSums read_cell(threadgroup atomic_uint* cell) {
-    const uint high = load(cell + TILE_CELLS);
+    const uint high = load(cell + tile_cells);
     CellSums sums;
     sums.count = high >> 16;
     sums.gradient = without_offset((long(high & 0xffffu) << 32) + long(load(cell)), sums.count);
@@ -81,11 +78,11 @@ inline CellSums read_cell(threadgroup atomic_uint* cell) {
 
 inline void add_row(threadgroup atomic_uint* cell, uint u, uint) {
     add(cell, u);
-    add(cell + TILE_CELLS, (1u << 21) + (u >> 21));
+    add(cell + tile_cells, (1u << 21) + (u >> 21));
 }
 
 inline CellSums read_cell(threadgroup atomic_uint* cell) {
-    const uint high = load(cell + TILE_CELLS);
+    const uint high = load(cell + tile_cells);
     const uint upper = high & 0x1fffffu;            // the sum of u / 2^21, rounded down each
     const uint lower = load(cell) - (upper << 21);  // of what is left of u: < 2047 * 2^21 < 2^32
     CellSums sums;
@@ -99,17 +96,17 @@ inline CellSums read_cell(threadgroup atomic_uint* cell) {
 
 inline void add_row(threadgroup atomic_uint* cell, uint u, uint hessian) {
     const uint carry_u = add_and_carry(cell, u);
-    const uint carry_h = add_and_carry(cell + TILE_CELLS, hessian);
-    add(cell + 2 * TILE_CELLS, (1u << 20) + (carry_u << 9) + carry_h);
+    const uint carry_h = add_and_carry(cell + tile_cells, hessian);
+    add(cell + 2 * tile_cells, (1u << 20) + (carry_u << 9) + carry_h);
 }
 
 inline CellSums read_cell(threadgroup atomic_uint* cell) {
-    const uint mix = load(cell + 2 * TILE_CELLS);
+    const uint mix = load(cell + 2 * tile_cells);
     CellSums sums;
     sums.count = mix >> 20;
     sums.gradient =
         without_offset((long((mix >> 9) & 0x7ffu) << 32) + long(load(cell)), sums.count);
-    sums.hessian = (long(mix & 0x1ffu) << 32) + long(load(cell + TILE_CELLS));
+    sums.hessian = (long(mix & 0x1ffu) << 32) + long(load(cell + tile_cells));
     return sums;
 }
 

@@ -1,7 +1,7 @@
 // The cells of a tile of features, and where build_histograms leaves the sums of a chunk of rows,
 // for reduce_histograms to find them.
 //
-//     uint (n_outputs, n_chunks, n_tiles, PARTIAL_WORDS, BINS, TILE_FEATURES)
+//     uint (n_outputs, n_chunks, n_tiles, PARTIAL_WORDS, n_codes, TILE_FEATURES)
 //
 // Words: count; gradient low, high; where the Hessian is not constant, Hessian low, high. Low and
 // high are the halves of an int64.
@@ -9,8 +9,8 @@
 
 namespace torchgbdt {
 
-#define BINS 256  // per feature; codes are 0..255
-#define TILE_CELLS (BINS * TILE_FEATURES)
+constant uint n_codes = 256;  // of a feature
+constant uint tile_cells = n_codes * TILE_FEATURES;
 
 // By bin, then feature. Lanes that add to different features of a tile never wait for one bank of
 // threadgroup memory then, not even where all of them have the same bin.
@@ -20,7 +20,7 @@ inline uint tile_cell(uint feature, uint bin) {
 
 inline ulong partial_begin(uint output, uint chunk, uint tile, uint n_chunks, uint n_tiles) {
     const ulong index = (ulong(output) * n_chunks + chunk) * n_tiles + tile;
-    return index * (PARTIAL_WORDS * TILE_CELLS);
+    return index * (PARTIAL_WORDS * tile_cells);
 }
 
 inline uint low_word(long sum) {

@@ -6,16 +6,12 @@
 
 using namespace torchgbdt;
 
-#define TARGET_WORDS 4
+constant uint target_words = 4;
 
-#if CONSTANT_HESSIAN
-#define WORDS_PER_OUTPUT 1  // in fixed_point and histograms
-#else
-#define WORDS_PER_OUTPUT 2
-#endif
+constant uint words_per_output = CONSTANT_HESSIAN ? 1 : 2;  // in fixed_point and histograms
 
 // Layout: partials as in partials.h; histograms (n_slots, 1 + n_words, total_bins).
-// Grid:   one thread per (tile * TILE_CELLS + cell, node, output), in groups of any size.
+// Grid:   one thread per (tile * tile_cells + cell, node, output), in groups of any size.
 // Writes: each thread its output's sums of a cell, that of output 0 also the count, in the node's
 //         slot; it then subtracts them in the sibling's slot, if there is one.
 kernel void reduce_histograms(
@@ -28,15 +24,15 @@ kernel void reduce_histograms(
     constant int& n_features [[buffer(5)]],    // without padding
     constant int& total_bins [[buffer(6)]],    // cells of a slot
     uint3 position [[thread_position_in_grid]], uint3 grid [[threads_per_grid]]) {
-    const uint tile = position.x / TILE_CELLS;
-    const uint cell = position.x % TILE_CELLS;
+    const uint tile = position.x / tile_cells;
+    const uint cell = position.x % tile_cells;
     const uint feature = tile * TILE_FEATURES + cell % TILE_FEATURES;
     const uint bin = cell / TILE_FEATURES;
     if (feature >= uint(n_features) || bin > uint(features[2 * feature + 1])) {
         return;  // the feature has value bins 0..n-1 and the missing code n
     }
-    constant int* target = targets + TARGET_WORDS * position.y;
-    const uint n_tiles = grid.x / TILE_CELLS;
+    constant int* target = targets + target_words * position.y;
+    const uint n_tiles = grid.x / tile_cells;
     const ulong chunk_stride = partial_begin(0, 1, 0, n_chunks, n_tiles);
     device const int* partial =
         partials + partial_begin(position.z, target[0], tile, n_chunks, n_tiles) + cell;
@@ -48,15 +44,15 @@ kernel void reduce_histograms(
 #endif
     for (int chunk = 0; chunk < target[1]; ++chunk, partial += chunk_stride) {
         count += uint(partial[0]);
-        gradient += long_of_words(partial[TILE_CELLS], partial[2 * TILE_CELLS]);
+        gradient += long_of_words(partial[tile_cells], partial[2 * tile_cells]);
 #if !CONSTANT_HESSIAN
-        hessian += long_of_words(partial[3 * TILE_CELLS], partial[4 * TILE_CELLS]);
+        hessian += long_of_words(partial[3 * tile_cells], partial[4 * tile_cells]);
 #endif
     }
 
-    const ulong slot_size = ulong(1 + WORDS_PER_OUTPUT * grid.z) * total_bins;
+    const ulong slot_size = ulong(1 + words_per_output * grid.z) * total_bins;
     const ulong of_count = uint(features[2 * feature]) + bin;
-    const ulong of_gradient = of_count + ulong(1 + WORDS_PER_OUTPUT * position.z) * total_bins;
+    const ulong of_gradient = of_count + ulong(1 + words_per_output * position.z) * total_bins;
     const bool is_first = position.z == 0;
 
     device long* built = histograms + target[2] * slot_size;

@@ -9,13 +9,14 @@
 
 using namespace torchgbdt;
 
-#define THREADS 256
-#define SPLIT_WORDS 3
+constant uint n_threads = 256;
+constant uint split_words = 3;
+constant uint n_totals = 4 * n_simdgroups;
 
 // Layout: columns (n_features, n_rows); sides in row order.
 // Grid:   one group per chunk.
 // Writes: each group the sides of its chunk's places in row order, 1 is left, and their sum.
-[[max_total_threads_per_threadgroup(THREADS)]] kernel void route_count(
+[[max_total_threads_per_threadgroup(256)]] kernel void route_count(
     device const uchar* columns [[buffer(0)]],   // IN uint8 (n_features, n_rows)
     device const uint* row_order [[buffer(1)]],  // IN int32 (n_rows,)
     device const int* features [[buffer(2)]],    // IN int32 (n_features, 2)
@@ -28,13 +29,13 @@ using namespace torchgbdt;
     constant int& rows_per_chunk [[buffer(8)]], constant int& n_rows [[buffer(9)]],  // of the run
     uint group [[threadgroup_position_in_grid]], uint thread_index [[thread_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]]) {
-    threadgroup uint totals[SIMDGROUPS];
+    threadgroup uint totals[n_simdgroups];
     const Chunk chunk = find_chunk(nodes, n_nodes, rows_per_chunk, group);
-    constant int* split = splits + SPLIT_WORDS * chunk.node;
+    constant int* split = splits + split_words * chunk.node;
     const int missing_code = features[2 * split[0] + 1];
     device const uchar* column = columns + ulong(split[0]) * n_rows;
     uint n_left = 0;
-    for (uint place = chunk.begin + thread_index; place < chunk.end; place += THREADS) {
+    for (uint place = chunk.begin + thread_index; place < chunk.end; place += n_threads) {
         const int code = column[row_order[place]];
         const bool left = code_goes_left(code, split[1], missing_code, split[2] != 0);
         sides[place] = left ? 1 : 0;
@@ -50,7 +51,7 @@ using namespace torchgbdt;
 // Grid:   one group per chunk, chunks as in route_count.
 // Writes: each group the places in the routed buffers of its chunk's rows; a node's first chunk
 //         left_counts, the first group the nonce; whoever finds one, a fault.
-[[max_total_threads_per_threadgroup(THREADS)]] kernel void route_scatter(
+[[max_total_threads_per_threadgroup(256)]] kernel void route_scatter(
     device const uint* row_order [[buffer(0)]],     // IN int32 (n_rows,)
     device const int* fixed_point [[buffer(1)]],    // IN int32 (n_words, n_rows)
     device const uchar* sides [[buffer(2)]],        // IN uint8 (n_rows,), from route_count
@@ -69,24 +70,24 @@ using namespace torchgbdt;
     uint group [[threadgroup_position_in_grid]], uint groups [[threadgroups_per_grid]],
     uint thread_index [[thread_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]],
     uint simdgroup [[simdgroup_index_in_threadgroup]]) {
-    threadgroup uint totals[4 * SIMDGROUPS];
+    threadgroup uint totals[n_totals];
     const Chunk chunk = find_chunk(nodes, n_nodes, rows_per_chunk, group);
-    const uint node_begin = nodes[NODE_WORDS * chunk.node];
-    const uint node_rows = nodes[NODE_WORDS * chunk.node + 1];
-    const uint first = nodes[NODE_WORDS * chunk.node + 2];
-    const uint end = chunk.node + 1 < uint(n_nodes) ? nodes[NODE_WORDS * (chunk.node + 1) + 2]
+    const uint node_begin = nodes[node_words * chunk.node];
+    const uint node_rows = nodes[node_words * chunk.node + 1];
+    const uint first = nodes[node_words * chunk.node + 2];
+    const uint end = chunk.node + 1 < uint(n_nodes) ? nodes[node_words * (chunk.node + 1) + 2]
                                                     : groups;  // of the node's chunks
     uint in_node = 0;  // of this thread's share of the node's chunks, how many rows go left
     uint in_earlier = 0;
-    for (uint i = first + thread_index; i < end; i += THREADS) {
+    for (uint i = first + thread_index; i < end; i += n_threads) {
         in_node += chunk_counts[i];
         in_earlier += i < group ? chunk_counts[i] : 0;
     }
     const uint n_left = group_sum(in_node, lane, simdgroup, totals);
-    uint left_before = group_sum(in_earlier, lane, simdgroup, totals + SIMDGROUPS);
+    uint left_before = group_sum(in_earlier, lane, simdgroup, totals + n_simdgroups);
 
     bool is_even = true;
-    for (uint begin = chunk.begin; begin < chunk.end; begin += THREADS) {
+    for (uint begin = chunk.begin; begin < chunk.end; begin += n_threads) {
         const uint from = begin + thread_index;
         const bool is_row = from < chunk.end;
         const bool is_left = is_row && sides[from] != 0;
@@ -96,7 +97,7 @@ using namespace torchgbdt;
         is_even = !is_even;
         const uint left_rows =
             left_before + group_prefix(is_left ? 1 : 0, lane, simdgroup,
-                                       totals + (is_even ? 2 : 3) * SIMDGROUPS, left_in_block);
+                                       totals + (is_even ? 2 : 3) * n_simdgroups, left_in_block);
         const uint right_rows = from - node_begin - left_rows;
         const uint rank = is_left ? left_rows : n_left + right_rows;
         // Counts of a failed dispatch must not make rows overwrite what is not theirs.
@@ -115,7 +116,7 @@ using namespace torchgbdt;
         left_counts[chunk.node] = n_left;
         const int expected = expected_left[chunk.node];
         if (expected >= 0 && n_left != uint(expected)) {
-            atomic_fetch_or_explicit(faults, FAULT_LEFT_COUNT, memory_order_relaxed);
+            atomic_fetch_or_explicit(faults, fault_left_count, memory_order_relaxed);
         }
     }
     if (thread_index == 0 && group == 0) {

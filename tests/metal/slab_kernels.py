@@ -1,9 +1,11 @@
 """Calls of the histogram and routing kernels on a slab, as the backend makes them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
+from metal.emulator.device import EmulatedDevice, EmulatorOptions
 from metal.slabs import Slab
 
 from torchgbdt.backends.metal_library import MetalLibrary
@@ -110,3 +112,15 @@ def reduce_histograms(
         threads=(tile_cells * variant.n_tiles(slab.n_features), chunks.n_nodes, outputs),
         group_size=(256, 1, 1),
     )
+
+
+def library(
+    seed: int, edit: Callable[[str], str] | None = None, checked: bool = False
+) -> MetalLibrary:
+    """Kernels on the emulator, threads and groups in an order of the seed's.
+
+    On some devices a group has at most 512 threads.
+    """
+    options = EmulatorOptions(shuffle_seed=seed, checked=checked, max_total_threads=512)
+    device = EmulatedDevice(options)
+    return MetalLibrary(lambda source: device.compile_shader(edit(source) if edit else source))

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from metal.slab_kernels import build_histograms, cut, sums_of_partials
+from metal.mutations import BARRIER, without
+from metal.slab_kernels import build_histograms, cut, library, sums_of_partials
 from metal.slabs import Slab, make_slab
 
-from torchgbdt.backends.metal_library import MetalLibrary
+from torchgbdt.backends.metal_library import MetalLibrary, assemble
 from torchgbdt.backends.row_chunks import HistogramVariant
 
 CARRY = HistogramVariant(constant_hessian=True)
@@ -25,7 +26,7 @@ def slab_for(
 
 
 def is_exact(
-    library: MetalLibrary,
+    kernels: MetalLibrary,
     slab: Slab,
     variant: HistogramVariant,
     rows_per_chunk: int,
@@ -34,7 +35,7 @@ def is_exact(
     """Whether every chunk's partial histogram is the sum of its rows."""
     chunks = cut(slab, rows_per_chunk)
     found = sums_of_partials(
-        build_histograms(library, slab, variant, chunks, **constants), slab, variant, chunks
+        build_histograms(kernels, slab, variant, chunks, **constants), slab, variant, chunks
     )
     wanted = np.stack([slab.histogram(places) for places in slab.chunk_places(chunks)])
     return np.array_equal(found, wanted)
@@ -99,3 +100,23 @@ def test_any_order_of_threads_and_groups_gives_the_same(variant: HistogramVarian
     slab = slab_for(variant, 10, [700, 90], [5, 1, 255, 3, 60])
     for seed in range(6):
         assert is_exact(library(seed=seed), slab, variant, rows_per_chunk=300)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_barrier_matters(variant: HistogramVariant) -> None:
+    slab = slab_for(variant, 11, [700, 90], [5, 1, 255, 3, 60])
+    n_barriers = assemble("build_histograms", variant.constants()).count(BARRIER)
+    assert n_barriers == 2
+    for i in range(n_barriers):
+        assert any(
+            not is_exact(library(seed, without(BARRIER, i)), slab, variant, rows_per_chunk=300)
+            for seed in range(4)
+        )
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_no_races_and_nothing_out_of_bounds(variant: HistogramVariant) -> None:
+    slab = slab_for(variant, 12, [300, 0, 1], [5, 1, 255, 3, 60], n_outputs=2)
+    lowered = {"MAX_PACKED_ROWS": 150}
+    checked = library(seed=12, checked=True)
+    assert is_exact(checked, slab, variant, rows_per_chunk=200, **lowered)

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from metal.slab_kernels import build_histograms, cut, partials_of_sums, reduce_histograms
+from metal.slab_kernels import (
+    build_histograms,
+    cut,
+    library,
+    partials_of_sums,
+    reduce_histograms,
+)
 from metal.slabs import Slab, make_slab
 
 from torchgbdt.backends.row_chunks import HistogramVariant
@@ -67,3 +73,14 @@ def test_a_level_from_rows_to_histograms(variant: HistogramVariant) -> None:
     partials = build_histograms(kernels, slab, variant, chunks)
     reduce_histograms(kernels, slab, variant, chunks, partials, histograms, slots, siblings)
     assert np.array_equal(histograms.numpy(), wanted)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_no_races_and_nothing_out_of_bounds(variant: HistogramVariant) -> None:
+    slab = make_slab(5, [30, 0], [7, 1, 255], constant_hessian=variant.constant_hessian)
+    chunks = cut(slab, 16)
+    histograms = random_histograms(slab, 6)
+    partials = build_histograms(library(seed=5), slab, variant, chunks)
+    checked = library(seed=5, checked=True)
+    reduce_histograms(checked, slab, variant, chunks, partials, histograms, [0, 8], [4, -1])
+    assert np.array_equal(histograms[0].numpy(), slab.slot(slab.histogram(slab.places(0))))

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
-from metal.slab_kernels import cut
+from metal.mutations import BARRIER, without
+from metal.slab_kernels import cut, library
 from metal.slabs import Slab, make_slab
 
-from torchgbdt.backends.metal_library import MetalLibrary
+from torchgbdt.backends.metal_library import MetalLibrary, assemble
 
 UNWRITTEN = -7
 NONCE = 0x51ED2705
@@ -70,21 +71,26 @@ def partition(slab: Slab, splits: np.ndarray) -> Routed:
 
 
 def route(
-    library: MetalLibrary,
+    kernels: MetalLibrary,
     slab: Slab,
     splits: np.ndarray,
     rows_per_chunk: int,
     expected: Sequence[int] | None = None,
     planted_counts: int | None = None,
+    scattering: MetalLibrary | None = None,
 ) -> Routed:
-    """Both kernels; planted_counts: chunk counts as a failed route_count may leave them."""
+    """Both kernels.
+
+    planted_counts : chunk counts as a failed route_count may leave them.
+    scattering : where route_scatter comes from; None: as route_count.
+    """
     chunks = cut(slab, rows_per_chunk)
     row_order = torch.from_numpy(slab.row_order)
     fixed_point = torch.from_numpy(slab.fixed_point)
     sides = torch.full((slab.n_rows,), 99, dtype=torch.uint8)
     chunk_counts = torch.full((chunks.n_chunks,), UNWRITTEN, dtype=torch.int32)
     grid = {"threads": 256 * chunks.n_chunks, "group_size": 256}
-    library.kernel("route_rows", "route_count")(
+    kernels.kernel("route_rows", "route_count")(
         slab.columns(),
         row_order,
         slab.features(),
@@ -104,7 +110,7 @@ def route(
     left_counts = torch.full((chunks.n_nodes,), UNWRITTEN, dtype=torch.int32)
     nonce = torch.full((1,), UNWRITTEN, dtype=torch.int32)
     faults = torch.zeros(1, dtype=torch.int32)
-    library.kernel("route_rows", "route_scatter")(
+    (scattering or kernels).kernel("route_rows", "route_scatter")(
         row_order,
         fixed_point,
         sides,
@@ -199,3 +205,28 @@ def test_counts_of_a_failed_dispatch_move_no_row_out_of_its_node(planted: int) -
         assert set(moved[moved != UNWRITTEN]) <= set(slab.row_order[places])
     assert (routed.row_order[between] == UNWRITTEN).all()
     assert (routed.fixed_point[:, between] == UNWRITTEN).all()
+
+
+def test_every_barrier_matters() -> None:
+    slab = make_slab(12, [900, 0, 300], BINS)
+    splits = random_splits(slab, 13)
+    wanted = partition(slab, splits)
+    assert assemble("route_rows", {}).count(BARRIER) == 1  # one place serves all sums of a group
+    broken = [library(seed, without(BARRIER)) for seed in range(4)]
+    assert any(route(one, slab, splits, 300, scattering=library(0)) != wanted for one in broken)
+    assert any(route(library(0), slab, splits, 300, scattering=one) != wanted for one in broken)
+
+
+def test_blocks_of_rows_need_totals_by_turns() -> None:
+    slab = make_slab(16, [2000], BINS)
+    splits = random_splits(slab, 17)
+    wanted = partition(slab, splits)
+    broken = [library(seed, without("is_even = !is_even;")) for seed in range(4)]
+    assert any(route(one, slab, splits, 2000) != wanted for one in broken)
+
+
+def test_no_races_and_nothing_out_of_bounds() -> None:
+    slab = make_slab(14, [300, 0, 1, 50], BINS, constant_hessian=False)
+    splits = random_splits(slab, 15)
+    checked = library(seed=14, checked=True)
+    assert route(checked, slab, splits, 100) == partition(slab, splits)
