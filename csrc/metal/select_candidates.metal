@@ -37,7 +37,7 @@ inline NodeSums parent_of(constant int* node_sums, uint node) {
     device int* results [[buffer(2)]],           // OUT int32 (n_nodes, 68)
     constant int* search [[buffer(3)]],          // IN (9,): sizes, rules, nonce
     constant int* node_sums [[buffer(4)]],       // IN (n_nodes, 4): gradient, Hessian
-    uint node [[threadgroup_position_in_grid]], uint thread [[thread_index_in_threadgroup]]) {
+    uint node [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]]) {
     threadgroup atomic_uint largest_lower;  // a rank's bits, which are in its order
     threadgroup atomic_uint any_fault;
     threadgroup atomic_uint any_overflow;
@@ -48,17 +48,17 @@ inline NodeSums parent_of(constant int* node_sums, uint node) {
     device const int* list =
         candidates + ulong(node) * n_features * (MAX_CANDIDATES * CANDIDATE_WORDS);
 
-    if (thread == 0) {
+    if (index == 0) {
         atomic_store_explicit(&largest_lower, 0u, memory_order_relaxed);
         atomic_store_explicit(&any_fault, 0u, memory_order_relaxed);
         atomic_store_explicit(&any_overflow, 0u, memory_order_relaxed);
     }
-    if (thread <= MAX_CANDIDATES) {
-        atomic_store_explicit(&chosen[thread], NO_POSITION, memory_order_relaxed);
+    if (index <= MAX_CANDIDATES) {
+        atomic_store_explicit(&chosen[index], NO_POSITION, memory_order_relaxed);
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
 
-    for (uint feature = thread; feature < n_features; feature += GROUP_THREADS) {
+    for (uint feature = index; feature < n_features; feature += GROUP_THREADS) {
         device const int* words = summary + feature * SUMMARY_WORDS;
         atomic_fetch_max_explicit(&largest_lower, uint(words[0]), memory_order_relaxed);
         if (words[2] == MARK_FAULT || words[3] != search[SEARCH_NONCE]) {
@@ -68,7 +68,7 @@ inline NodeSums parent_of(constant int* node_sums, uint node) {
     threadgroup_barrier(mem_flags::mem_threadgroup);
 
     const uint enough = atomic_load_explicit(&largest_lower, memory_order_relaxed);
-    for (uint feature = thread; feature < n_features; feature += GROUP_THREADS) {
+    for (uint feature = index; feature < n_features; feature += GROUP_THREADS) {
         device const int* words = summary + feature * SUMMARY_WORDS;
         if (words[2] == MARK_OVERFLOW && uint(words[1]) >= enough) {
             atomic_store_explicit(&any_overflow, 1u, memory_order_relaxed);
@@ -82,7 +82,7 @@ inline NodeSums parent_of(constant int* node_sums, uint node) {
     bool is_over = false;
     while (!is_over) {
         uint first = NO_POSITION;
-        for (uint position = thread; position < n_features * MAX_CANDIDATES && first == NO_POSITION;
+        for (uint position = index; position < n_features * MAX_CANDIDATES && first == NO_POSITION;
              position += GROUP_THREADS) {
             const int n_candidates = summary[position / MAX_CANDIDATES * SUMMARY_WORDS + 2];
             device const int* words = list + ulong(position) * CANDIDATE_WORDS;
@@ -108,21 +108,21 @@ inline NodeSums parent_of(constant int* node_sums, uint node) {
     device int* result = results + ulong(node) * RESULT_WORDS;
     const bool is_overfull =
         n_chosen > MAX_CANDIDATES || atomic_load_explicit(&any_overflow, memory_order_relaxed) != 0;
-    if (thread == 0) {
+    if (index == 0) {
         result[0] = is_overfull ? MARK_OVERFLOW : int(n_chosen);
         result[1] = int(atomic_load_explicit(&any_fault, memory_order_relaxed));
         result[2] = search[SEARCH_NONCE];
         result[3] = 0;
     }
-    if (thread < MAX_CANDIDATES * CANDIDATE_WORDS) {
-        const uint i = thread / CANDIDATE_WORDS;
-        const uint word = thread % CANDIDATE_WORDS;
+    if (index < MAX_CANDIDATES * CANDIDATE_WORDS) {
+        const uint i = index / CANDIDATE_WORDS;
+        const uint word = index % CANDIDATE_WORDS;
         int value = 0;
         if (!is_overfull && i < n_chosen) {
             const uint position = atomic_load_explicit(&chosen[i], memory_order_relaxed);
             value = word == 0 ? int(position / MAX_CANDIDATES)
                               : list[ulong(position) * CANDIDATE_WORDS + word];
         }
-        result[RESULT_HEADER + thread] = value;
+        result[RESULT_HEADER + index] = value;
     }
 }
