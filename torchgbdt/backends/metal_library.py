@@ -8,6 +8,7 @@ text of its own. What compiles the text is an argument: ``torch.mps.compile_shad
 emulator of the tests.
 """
 
+import copy
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -66,13 +67,21 @@ def _read(path: str) -> str:
     return source.read_text(encoding="ascii")  # Metal's compiler is handed ASCII
 
 
+class Launches:
+    """How many dispatches were queued."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class Kernel:
     """A compiled kernel function. Calls return when the work is queued, not when it is done."""
 
-    def __init__(self, function: Any, name: str, lock: threading.RLock) -> None:
+    def __init__(self, function: Any, name: str, lock: threading.RLock, launches: Launches) -> None:
         self._function = function
         self._name = name
         self._lock = lock
+        self._launches = launches
 
     def __call__(
         self, *arguments: Any, threads: int | Sequence[int], group_size: int | Sequence[int]
@@ -93,6 +102,7 @@ class Kernel:
                 self._function(*passed, threads=threads, group_size=group_size, arg_casts=casts)
             except Exception as error:
                 raise BackendError(f"kernel {self._name!r} cannot be started: {error}") from error
+        self._launches.count += 1
 
 
 class MetalLibrary:
@@ -101,12 +111,24 @@ class MetalLibrary:
     Parameters
     ----------
     compile_shader : ``torch.mps.compile_shader`` or what stands in for it.
+
+    Attributes
+    ----------
+    launches : of all its kernels.
     """
 
     def __init__(self, compile_shader: CompileShader) -> None:
+        self.launches = Launches()
         self._compile_shader = compile_shader
         self._lock = threading.RLock()
         self._libraries: dict[str, Any] = {}
+        self._kernels: dict[Any, Kernel] = {}
+
+    def counted_anew(self) -> "MetalLibrary":
+        """The same compiled kernels, with launches of its own."""
+        result = copy.copy(self)
+        result.launches, result._kernels = Launches(), {}
+        return result
 
     def kernel(
         self,
@@ -125,18 +147,25 @@ class MetalLibrary:
         BackendError : it does not compile. There is no other way to do its work here.
         """
         name = function or file
-        source = assemble(file, constants or {})
+        variant = (file, name, tuple((constants or {}).items()))
         with self._lock:
-            try:
-                if source not in self._libraries:
-                    self._libraries[source] = self._compile_shader(source)
-                return Kernel(getattr(self._libraries[source], name), name, self._lock)
-            except (SyntaxError, RuntimeError) as error:
-                raise BackendError(
-                    f"Metal kernel {name!r} does not compile here: {error}. Please report this "
-                    f"with the versions of macOS and torch; backend='cpu' trains the same model "
-                    f"on a copy of the data."
-                ) from error
+            if variant not in self._kernels:
+                self._kernels[variant] = self._compile(file, name, constants or {})
+            return self._kernels[variant]
+
+    def _compile(self, file: str, name: str, constants: Mapping[str, int | str]) -> Kernel:
+        source = assemble(file, constants)
+        try:
+            if source not in self._libraries:
+                self._libraries[source] = self._compile_shader(source)
+            function = getattr(self._libraries[source], name)
+        except (SyntaxError, RuntimeError) as error:
+            raise BackendError(
+                f"Metal kernel {name!r} does not compile here: {error}. Please report this with "
+                f"the versions of macOS and torch; backend='cpu' trains the same model on a copy "
+                f"of the data."
+            ) from error
+        return Kernel(function, name, self._lock, self.launches)
 
 
 def _as_words(argument: Any) -> Any:

@@ -43,7 +43,7 @@ class Dataset:
     Notes
     -----
     Binning needs one byte per value of X for the bins and no other full-size copy of X. The bins
-    of a tensor lie on its device, and that is where a ``Trainer`` with device="auto" trains on them.
+    of a tensor lie on its device, and there a ``Trainer`` with device="auto" trains on them.
     """
 
     def __init__(
@@ -61,9 +61,7 @@ class Dataset:
         self._copies: dict[str, str] = {}
         with ieee_arithmetic():
             self._device = device_of(X)
-            features = read_features(
-                X, "X", self._copies, may_be_empty=False, device=self._device
-            )
+            features = read_features(X, "X", self._copies, may_be_empty=False, device=self._device)
             matrix = features.matrix
             names = read_feature_names(feature_names, matrix.n_features, features.names)
             labels = None if y is None else read_labels(y, "y", self._copies)

@@ -1,0 +1,216 @@
+"""The buffers of one run with Metal kernels: those of the torch backend, and what kernels add.
+
+Rounded gradients move with the rows: ``fixed_point[w][p]`` belongs to row ``row_order[p]``. Both
+exist twice, since routing reads one and writes the other.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from torchgbdt.backends.metal_library import MetalLibrary
+from torchgbdt.backends.row_chunks import MAX_SLAB_NODES, HistogramVariant
+from torchgbdt.backends.split_candidates import (
+    CANDIDATE_WORDS,
+    MAX_CANDIDATES,
+    RESULT_WORDS,
+    SUMMARY_WORDS,
+)
+from torchgbdt.backends.torch_run import TorchRun, run_bytes
+from torchgbdt.backends.torch_transfers import Transfers
+from torchgbdt.core.arrays import AnyArray, Int32Array
+from torchgbdt.core.backend import RunRows, RunSettings
+from torchgbdt.core.errors import BackendError
+from torchgbdt.core.probabilities import SoftmaxTerms
+
+_FAULTS, _ROUTED = 0, 1
+_HEADER_WORDS = 4
+"""Of the results of a level: fault bits, and the nonce of the routing before it."""
+
+_EXTREMES_WORDS = 4
+_WORD = np.dtype(np.int32).itemsize
+
+
+@dataclass(frozen=True)
+class MetalTuning:
+    """What is chosen for speed alone: every choice gives the same model.
+
+    Attributes
+    ----------
+    slab_nodes : nodes of a level that are searched at once, 2..MAX_SLAB_NODES.
+    partial_bytes : of the partial histograms of a slab; a slab of 2 nodes may need more.
+    wanted_groups : threadgroups that keep a device busy.
+    histogram_rows, routing_rows : rows that are worth a threadgroup.
+    returning_atomics : which of two histogram kernels sums rows with a constant Hessian.
+    """
+
+    slab_nodes: int = MAX_SLAB_NODES
+    partial_bytes: int = 128 << 20
+    wanted_groups: int = 1_024
+    histogram_rows: int = 16_384
+    routing_rows: int = 4_096
+    returning_atomics: bool = True
+
+
+class MetalRun(TorchRun):
+    """The buffers of one run.
+
+    Attributes
+    ----------
+    library : the kernels, with launches of this run.
+    columns : uint8, (n_features, n_rows), of each data set: its bins again.
+    features : int32, (n_features, 2); first cell and number of value bins.
+    fixed_point : int32, (n_words, n_rows), in row order. row_order : int32, (n_rows,).
+    sides : uint8, (n_rows,); which way each place of row order goes.
+    unrouted_rows : rows of nodes that the last routing left where they were.
+    overflowed_nodes : nodes whose splits were found on the host, over all trees so far.
+    """
+
+    def __init__(
+        self,
+        datasets: list[RunRows],
+        settings: RunSettings,
+        transfers: Transfers,
+        library: MetalLibrary,
+        tuning: MetalTuning,
+    ) -> None:
+        super().__init__(datasets, settings, transfers)
+        self.library = library
+        self.tuning = tuning
+        self.transfers = transfers
+        self.variant = HistogramVariant(
+            settings.constant_hessian, tuning.returning_atomics or not settings.constant_hessian
+        )
+        self.n_features = settings.thresholds.n_features
+        n_rows, device = datasets[0].n_rows, transfers.device
+        self.columns = [
+            rows.bins.tensor[:, : self.n_features].t().contiguous() for rows in self.rows
+        ]
+        thresholds = settings.thresholds
+        features = (thresholds.bin_offsets[:-1], thresholds.n_value_bins)
+        self.features = transfers.to_device(np.stack(features, axis=1).astype(np.int32))
+        self.baseline_parts = self.features  # of any dtype where no kernel reads it
+        if self.baseline is not None:
+            self.baseline_parts = torch.stack(self.baseline, dim=1)
+
+        def empty(*shape: int, dtype: torch.dtype = torch.int32) -> torch.Tensor:
+            return torch.empty(shape, dtype=dtype, device=device)
+
+        self.routed_order = torch.empty_like(self.row_order)
+        self.routed_fixed_point = torch.empty_like(self.fixed_point)
+        self.sides = empty(n_rows, dtype=torch.uint8)
+        self.terms = empty(2, n_rows, dtype=torch.float32)
+        self.loss_buffer = empty(max(rows.given.n_rows for rows in self.rows), dtype=torch.float32)
+        self.results = torch.zeros(
+            _HEADER_WORDS + tuning.slab_nodes * RESULT_WORDS, dtype=torch.int32, device=device
+        )
+        self.extremes = empty(_EXTREMES_WORDS)
+        self._rooms: dict[str, torch.Tensor] = {}
+        self._nonce = 0
+        self._routing_nonce = 0
+        self.overflowed_nodes = 0
+
+    # --- between kernels ---------------------------------------------------------------------
+
+    def next_nonce(self) -> int:
+        """A number that no other dispatch of this run had."""
+        self._nonce = self._nonce % (2**31 - 1) + 1
+        return self._nonce
+
+    def room(self, name: str, size: int, dtype: torch.dtype = torch.int32) -> torch.Tensor:
+        """Uninitialised memory of at least ``size`` numbers, kept for the next one who asks."""
+        found = self._rooms.get(name)
+        if found is None or found.shape[0] < size:
+            self._rooms[name] = found = torch.empty(size, dtype=dtype, device=self.features.device)
+        return found
+
+    def slab_nodes(self) -> int:
+        """Nodes whose partial histograms fit into memory, and whose words into arguments."""
+        chunk_bytes = _WORD * self.variant.chunk_words(self.n_features, self.settings.tree_outputs)
+        affordable = self.tuning.partial_bytes // chunk_bytes
+        return max(2, min(self.tuning.slab_nodes, affordable))
+
+    def swap_rows(self) -> None:
+        """What was routed becomes what is read."""
+        self.row_order, self.routed_order = self.routed_order, self.row_order
+        self.fixed_point, self.routed_fixed_point = self.routed_fixed_point, self.fixed_point
+
+    def use_terms(self) -> None:
+        """The softmax terms have been computed."""
+        self.softmax_terms = SoftmaxTerms(self.terms[0], self.terms[1])
+
+    # --- results of a level ------------------------------------------------------------------
+
+    @property
+    def faults(self) -> torch.Tensor:
+        """int32, (1,)."""
+        return self.results[_FAULTS : _FAULTS + 1]
+
+    @property
+    def routed_nonce(self) -> torch.Tensor:
+        """int32, (1,)."""
+        return self.results[_ROUTED : _ROUTED + 1]
+
+    @property
+    def search_results(self) -> torch.Tensor:
+        """int32, (slab_nodes * RESULT_WORDS,)."""
+        return self.results[_HEADER_WORDS:]
+
+    def expect_routing(self, nonce: int) -> None:
+        """The next results must say that this routing took place."""
+        self._routing_nonce = nonce
+
+    def read_results(self, n_nodes: int) -> Int32Array:
+        """The results of the search of a slab, (n_nodes, RESULT_WORDS), in one copy.
+
+        Raises
+        ------
+        BackendError : a kernel found a contradiction, or did not run.
+        """
+        words = self.transfers.to_host(self.results[: _HEADER_WORDS + n_nodes * RESULT_WORDS])
+        self._check_header(words)
+        return words[_HEADER_WORDS:].reshape(n_nodes, RESULT_WORDS)
+
+    def _check_header(self, words: AnyArray) -> None:
+        if words[_FAULTS] != 0:
+            raise BackendError(
+                "the device routed other numbers of rows than its histograms counted; its results "
+                "cannot be trusted. Please report this as a bug."
+            )
+        check_nonce(int(words[_ROUTED]), self._routing_nonce, "route_scatter")
+
+    # --- memory ------------------------------------------------------------------------------
+
+    def n_bytes(self) -> int:
+        """Bytes of all tensors of the run."""
+        more = [*self.columns, *self._rooms.values()]
+        return super().n_bytes() + sum(one.nbytes for one in more)
+
+
+def check_nonce(found: int, expected: int, kernel: str) -> None:
+    """Raise BackendError unless a kernel has left its nonce.
+
+    torch does not report it when work of a GPU fails; what was there before is then read again.
+    """
+    if found != expected:
+        raise BackendError(
+            f"kernel {kernel!r} did not finish: its results are those of an earlier call. The "
+            f"device may have been reset, or the work taken too long for it. Train again; if it "
+            f"happens again, please report it."
+        )
+
+
+def metal_bytes(datasets: list[RunRows], settings: RunSettings, tuning: MetalTuning) -> int:
+    """About how many bytes a run's buffers will take on the device."""
+    total = run_bytes(datasets, settings)
+    outputs, n_features = settings.tree_outputs, settings.thresholds.n_features
+    n_words = outputs if settings.constant_hessian else 2 * outputs
+    total += datasets[0].n_rows * (_WORD * (n_words + 4) + 1)
+    total += sum(data.n_rows * n_features for data in datasets)
+    per_feature = _WORD * (SUMMARY_WORDS + MAX_CANDIDATES * CANDIDATE_WORDS)
+    slab = min(tuning.slab_nodes, settings.n_slots)
+    variant = HistogramVariant(settings.constant_hessian)
+    partials = _WORD * variant.chunk_words(n_features, outputs)
+    chunks = slab + datasets[0].n_rows // tuning.histogram_rows
+    return total + slab * n_features * per_feature + min(chunks * partials, tuning.partial_bytes)

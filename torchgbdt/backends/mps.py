@@ -1,0 +1,223 @@
+"""The mps backend: the torch backend on MPS tensors, with Metal kernels for every hot operation.
+
+The kernels are those of csrc/metal; each method calls the kernel of its name. Nothing is uploaded
+within a level, and one copy per slab of nodes comes back. What compiles the kernels and where
+tensors lie are arguments, so that almost all of this runs, and is tested, without an Apple GPU.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchgbdt.backends import metal_data, metal_routing, metal_rows
+from torchgbdt.backends.metal_library import MetalLibrary
+from torchgbdt.backends.metal_run import MetalRun, MetalTuning, metal_bytes
+from torchgbdt.backends.metal_search import (
+    empty_splits,
+    queue_histograms,
+    search_slab,
+    slabs,
+)
+from torchgbdt.backends.split_candidates import can_filter
+from torchgbdt.backends.torch_matrix import DeviceBins
+from torchgbdt.backends.torch_scatter import TorchBackend
+from torchgbdt.backends.torch_transfers import reports_memory
+from torchgbdt.core.arrays import Float32Array, Int32Array, Int64Array, RecordArray
+from torchgbdt.core.backend import GradientExtremes, LevelBatch, RunRows, RunSettings
+from torchgbdt.core.binning import BinThresholds
+from torchgbdt.core.communicator import Communicator
+from torchgbdt.core.errors import DeviceMemoryError, StateError
+from torchgbdt.core.feature_source import FeatureSource
+from torchgbdt.core.metrics import MeanLoss
+from torchgbdt.core.splits import SplitRules
+from torchgbdt.core.tree import Forest, Tree
+
+
+class MPSBackend(TorchBackend):
+    """Trains where MPS tensors lie.
+
+    Parameters
+    ----------
+    library : compiles and keeps the kernels.
+    device : where tensors lie.
+    free_memory : how many bytes a run may take at present; None where nobody knows.
+    tuning : what is chosen for speed.
+
+    Raises
+    ------
+    BackendUnavailableError : the device is not here.
+    """
+
+    name = "mps"
+
+    def __init__(
+        self,
+        library: MetalLibrary,
+        device: str | torch.device = "mps",
+        free_memory: Callable[[], int] | None = None,
+        tuning: MetalTuning | None = None,
+    ) -> None:
+        super().__init__(device)
+        self._library = library.counted_anew()
+        self._free_memory = free_memory
+        self._tuning = tuning or MetalTuning()
+
+    # --- outside a run -----------------------------------------------------------------------
+
+    @reports_memory
+    def bin_features(
+        self, source: FeatureSource, kept_rows: Int64Array | None, thresholds: BinThresholds
+    ) -> DeviceBins:
+        """See ComputeBackend."""
+        return metal_data.bin_features(source, kept_rows, thresholds, self._library, self.transfers)
+
+    @reports_memory
+    def predict(self, forest: Forest, source: FeatureSource, sums: Float32Array) -> None:
+        """See ComputeBackend."""
+        features = metal_data.DeviceFeatures(source, self.transfers)
+        trees = metal_data.DeviceForest(forest, features.form, self._library, self.transfers)
+        for block in features.blocks():
+            of_block = self.transfers.to_device(sums[block.rows])
+            trees.add_values(block, of_block)
+            sums[block.rows] = self.transfers.to_host(of_block)
+
+    @reports_memory
+    def predict_leaves(self, forest: Forest, source: FeatureSource, leaves: Int32Array) -> None:
+        """See ComputeBackend."""
+        features = metal_data.DeviceFeatures(source, self.transfers)
+        trees = metal_data.DeviceForest(forest, features.form, self._library, self.transfers)
+        for block in features.blocks():
+            shape = (block.n_rows, forest.n_trees)
+            of_block = torch.empty(shape, dtype=torch.int32, device=self.device)
+            trees.write_leaves(block, of_block)
+            leaves[block.rows] = self.transfers.to_host(of_block)
+
+    # --- a run -------------------------------------------------------------------------------
+
+    @reports_memory
+    def prepare(self, train: RunRows, valids: Sequence[RunRows], settings: RunSettings) -> None:
+        """See ComputeBackend.
+
+        Raises
+        ------
+        DeviceMemoryError : the run would not fit into the memory that is free.
+        """
+        self._run = None
+        datasets = [train, *valids]
+        self.transfers.restart()
+        self._library = self._library.counted_anew()
+        self._estimate = metal_bytes(datasets, settings, self._tuning)
+        self._check_memory()
+        self._run = MetalRun(datasets, settings, self.transfers, self._library, self._tuning)
+
+    def _check_memory(self) -> None:
+        if self._free_memory is None:
+            return
+        free = self._free_memory()
+        if self._estimate > free:
+            raise DeviceMemoryError(
+                f"the run needs about {self._estimate / 2**20:.0f} MiB on device "
+                f"{str(self.device)!r}, where {free / 2**20:.0f} MiB are free. Lower "
+                f"histogram_budget_mb, max_depth or max_bins, train on fewer rows, or free tensors "
+                f"and call torch.mps.empty_cache()."
+            )
+
+    @property
+    def run(self) -> MetalRun:
+        """The run in progress."""
+        run = super().run
+        assert isinstance(run, MetalRun)
+        return run
+
+    @reports_memory
+    def compute_gradients(self, output: int) -> GradientExtremes:
+        """See ComputeBackend."""
+        self._check_output(output)
+        return metal_rows.compute_gradients(self.run, output)
+
+    @reports_memory
+    def round_gradients(self, scales: Int64Array) -> Int64Array:
+        """See ComputeBackend."""
+        return metal_rows.round_gradients(self.run, scales)
+
+    @reports_memory
+    def build_histograms(self, batch: LevelBatch) -> None:
+        """See ComputeBackend."""
+        run = self.run
+        for slab in slabs(batch.nodes, run.slab_nodes()):
+            queue_histograms(run, batch.nodes[slab], subtract=False)
+
+    def find_splits(self, batch: LevelBatch, rules: SplitRules) -> tuple[RecordArray, Int64Array]:
+        """See ComputeBackend."""
+        return self._find(batch, rules, build=False)
+
+    @reports_memory
+    def search_level(
+        self, batch: LevelBatch, rules: SplitRules, communicator: Communicator, keep: bool
+    ) -> tuple[RecordArray, Int64Array]:
+        """See ComputeBackend. One copy to the host per slab, unless ranks exchange histograms."""
+        if communicator.size > 1:
+            return super().search_level(batch, rules, communicator, keep)
+        return self._find(batch, rules, build=True)
+
+    def _find(
+        self, batch: LevelBatch, rules: SplitRules, build: bool
+    ) -> tuple[RecordArray, Int64Array]:
+        """Slab by slab; nodes with too many candidates by their histograms, on the host."""
+        run = self.run
+        on_device = can_filter(rules)
+        splits, left_sums = empty_splits(batch)
+        unit = None if run.hessians is not None else int(self._hessian_units()[0])
+        for slab in slabs(batch.nodes, run.slab_nodes()):
+            part = LevelBatch(batch.nodes[slab], batch.sums[slab])
+            if build:
+                queue_histograms(run, part.nodes, subtract=True)
+            overflowed = np.ones(part.nodes.size, np.bool_)
+            if on_device:
+                splits[slab], left_sums[slab], overflowed = search_slab(run, part, rules, unit)
+            if overflowed.any():
+                which = np.arange(slab.start, slab.stop)[overflowed]
+                left = LevelBatch(batch.nodes[which], batch.sums[which])
+                splits[which], left_sums[which] = super().find_splits(left, rules)
+                run.overflowed_nodes += which.size
+        return splits, left_sums
+
+    @reports_memory
+    def route_rows(self, nodes: RecordArray, splits: RecordArray) -> Int64Array:
+        """See ComputeBackend."""
+        return metal_routing.route_rows(self.run, nodes, splits)
+
+    @reports_memory
+    def update_predictions(self, tree: Tree, output: int) -> None:
+        """See ComputeBackend."""
+        metal_rows.update_predictions(self.run, tree, output)
+
+    @reports_memory
+    def compute_losses(self, metric: MeanLoss, dataset: int) -> tuple[float, bool]:
+        """See ComputeBackend."""
+        return metal_rows.compute_losses(self.run, metric, dataset)
+
+    def sum_losses(self, scale: int) -> int:
+        """See ComputeBackend."""
+        losses = self.run.losses
+        if losses is None:
+            raise StateError("there are no finite losses to sum; call compute_losses first.")
+        return metal_rows.sum_losses(self.run, losses, scale)
+
+    def read_fixed_point(self) -> tuple[Int32Array, Int32Array]:
+        """See ComputeBackend. Words lie in row order here."""
+        order = self.read_row_order()
+        in_order = super().read_fixed_point()
+        result = tuple(np.empty_like(words) for words in in_order)
+        for words, ordered in zip(result, in_order, strict=True):
+            words[order] = ordered
+        return result[0], result[1]
+
+    def diagnostics(self) -> dict[str, Any]:
+        """See ComputeBackend. Launches are those of kernels; torch's own operations are not."""
+        run = self._run
+        nodes = run.overflowed_nodes if isinstance(run, MetalRun) else 0
+        launches = self._library.launches.count
+        return {**super().diagnostics(), "launches": launches, "nodes_searched_on_host": nodes}
