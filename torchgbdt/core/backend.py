@@ -36,7 +36,13 @@ from torchgbdt.core.feature_source import FeatureSource
 from torchgbdt.core.fixed_point import loss_bits, scale_exponent
 from torchgbdt.core.metrics import MeanLoss
 from torchgbdt.core.objectives import Objective
-from torchgbdt.core.ranking import RankedWeights, rank_rows
+from torchgbdt.core.ranking import (
+    OrderedPairs,
+    RankedWeights,
+    count_pairs,
+    merge_rankings,
+    rank_rows,
+)
 from torchgbdt.core.raw_predictions import raw_float32
 from torchgbdt.core.splits import Histograms, SplitRules, find_best_splits
 from torchgbdt.core.tree import Forest, Tree
@@ -358,6 +364,13 @@ class ComputeBackend(ABC):
         baseline = self.run_settings().baseline
         raw = raw_float32(baseline, self.read_predictions(dataset), rows.margins)
         return rank_rows(raw[:, 0], rows.labels, rows.weights, scale)
+
+    def count_pairs(self, dataset: int, scale: int, communicator: Communicator) -> OrderedPairs:
+        """How the predictions of all ranks' rows order the pairs of both classes.
+
+        ``scale`` as in ``ranking.rank_rows``. An override is equal to this.
+        """
+        return count_pairs(merge_rankings(self.rank_rows(dataset, scale), communicator))
 
     @abstractmethod
     def read_predictions(self, dataset: int) -> Float32Array:
