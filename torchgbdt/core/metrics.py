@@ -89,7 +89,7 @@ class _SquaredLoss(MeanLoss):
 
     def row_losses(self, predictions: Array, labels: Array, ops: ArrayOps = NUMPY) -> Array:
         """e * e in float32."""
-        residuals = squared_error_residuals(predictions, labels, ops)
+        residuals = squared_error_residuals(predictions[:, 0], labels, ops)
         with np.errstate(over="ignore"):
             return flush_subnormals(residuals * residuals, ops)
 
@@ -130,7 +130,7 @@ class MeanAbsoluteError(MeanLoss):
 
     def row_losses(self, predictions: Array, labels: Array, ops: ArrayOps = NUMPY) -> Array:
         """|e| in float32."""
-        return abs(squared_error_residuals(predictions, labels, ops))
+        return abs(squared_error_residuals(predictions[:, 0], labels, ops))
 
 
 class LogisticLoss(MeanLoss):

@@ -93,13 +93,16 @@ class Objective(ABC):
         """Labels as the kernels see them, float32 (n_rows,)."""
 
     def shared_terms(self, predictions: Array, ops: ArrayOps = NUMPY) -> SoftmaxTerms | None:
-        """What the gradients of all outputs share, if anything; ``predictions`` as there."""
+        """What the gradients of all outputs share, if anything.
+
+        ``predictions`` : float32, (n_rows, n_outputs), each column as x of ``output_gradients``.
+        """
         return None
 
     @abstractmethod
     def output_gradients(
         self,
-        predictions: Array,
+        x: Array,
         labels: Array,
         weights: Array | None,
         output: int,
@@ -110,11 +113,11 @@ class Objective(ABC):
 
         Parameters
         ----------
-        predictions : float32, (n_rows, n_outputs); sums of leaf values where labels are centred,
-            else raw predictions. IN.
+        x : float32, (n_rows,); this output's sum of leaf values where labels are centred, else its
+            raw prediction. IN.
         labels : float32, (n_rows,), from ``kernel_labels``. IN.
         weights : float32, (n_rows,), or None. IN.
-        terms : from ``shared_terms`` of these predictions.
+        terms : from ``shared_terms`` of the predictions of all outputs.
 
         Returns
         -------
@@ -124,11 +127,14 @@ class Objective(ABC):
     def gradients(
         self, predictions: Float32Array, labels: Float32Array, weights: Float32Array | None
     ) -> tuple[Float32Array, Float32Array]:
-        """``output_gradients`` of all outputs: two float32 arrays, (n_rows, n_outputs)."""
+        """``output_gradients`` of all outputs: two float32 arrays, (n_rows, n_outputs).
+
+        ``predictions`` as in ``shared_terms``.
+        """
         terms = self.shared_terms(predictions)
         gradients, hessians = zip(
             *(
-                self.output_gradients(predictions, labels, weights, output, terms)
+                self.output_gradients(predictions[:, output], labels, weights, output, terms)
                 for output in range(self.n_outputs)
             ),
             strict=True,
@@ -171,7 +177,7 @@ class SquaredError(Objective):
 
     def output_gradients(
         self,
-        predictions: Array,
+        x: Array,
         labels: Array,
         weights: Array | None,
         output: int,
@@ -179,15 +185,15 @@ class SquaredError(Objective):
         ops: ArrayOps = NUMPY,
     ) -> tuple[Array, Array]:
         """See the class."""
-        residuals = squared_error_residuals(predictions, labels, ops)
+        residuals = squared_error_residuals(x, labels, ops)
         ones = ops.zeros_like(residuals) + 1.0
         return weighted(residuals, weights, ops), weighted(ones, weights, ops)
 
 
-def squared_error_residuals(predictions: Array, labels: Array, ops: ArrayOps = NUMPY) -> Array:
+def squared_error_residuals(x: Array, labels: Array, ops: ArrayOps = NUMPY) -> Array:
     """``e = sum - centred label`` in float32, flushed; (n_rows,)."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return flush_subnormals(predictions[:, 0] - labels, ops)
+        return flush_subnormals(x - labels, ops)
 
 
 class _Classification(Objective):
@@ -239,7 +245,7 @@ class Logistic(_Classification):
 
     def output_gradients(
         self,
-        predictions: Array,
+        x: Array,
         labels: Array,
         weights: Array | None,
         output: int,
@@ -247,7 +253,6 @@ class Logistic(_Classification):
         ops: ArrayOps = NUMPY,
     ) -> tuple[Array, Array]:
         """See the class."""
-        x = predictions[:, 0]
         parts = logistic_terms(x, ops)
         sigmoid = ops.where(x >= 0, parts.large, parts.small)
         opposite = ops.where(x >= 0, parts.small, parts.large)
@@ -292,7 +297,7 @@ class Softmax(_Classification):
 
     def output_gradients(
         self,
-        predictions: Array,
+        x: Array,
         labels: Array,
         weights: Array | None,
         output: int,
@@ -301,7 +306,7 @@ class Softmax(_Classification):
     ) -> tuple[Array, Array]:
         """See the class. 1 - p_k is the sum of the other classes' terms: nothing cancels."""
         assert terms is not None
-        x, total = predictions[:, output], 1 + terms.rest
+        total = 1 + terms.rest
         t = softmax_term(x, terms.largest, ops)
         others = ops.where(x == terms.largest, terms.rest, total - t)
         p, q = flush_subnormals(t / total, ops), flush_subnormals(others / total, ops)
