@@ -10,8 +10,8 @@ from support.runs import Scenario, settings_of, train, training_data
 from support.scenarios import scenario
 
 from torchgbdt.backends.oracle import OracleBackend
-from torchgbdt.core.backend import histogram_bytes
 from torchgbdt.core.communicator import SINGLE_RANK
+from torchgbdt.core.histogram_plan import histogram_bytes
 
 NAMES = [
     "plain", "missing values", "fractional weights", "leaves of one row", "chain", "ties",

@@ -26,7 +26,7 @@ def n_calls(under_test: BackendUnderTest, one: Scenario) -> int:
 
 @pytest.mark.parametrize(
     ("objective", "also"),
-    [("squared_error", set()), ("logistic", {"rank_rows", "predict"}), ("softmax", set())],
+    [("squared_error", set()), ("logistic", {"count_pairs", "predict"}), ("softmax", set())],
 )
 def test_a_small_run_makes_every_call_that_training_has(
     under_test: BackendUnderTest, objective: str, also: set[str]

@@ -41,6 +41,7 @@ CALLS_OF_A_RUN: dict[str, Callable[[ComputeBackend], object]] = {
     "sum_losses": lambda b: b.sum_losses(0),
     "evaluate": lambda b: b.evaluate(RMSE, 0, SINGLE_RANK),
     "rank_rows": lambda b: b.rank_rows(0, 0),
+    "count_pairs": lambda b: b.count_pairs(0, 0, SINGLE_RANK),
     "read_predictions": lambda b: b.read_predictions(0),
     "read_gradients": lambda b: b.read_gradients(),
     "read_fixed_point": lambda b: b.read_fixed_point(),

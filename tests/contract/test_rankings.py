@@ -19,7 +19,7 @@ from support.runs import MANY_ROWS
 from support.strategies import raw_predictions
 
 from torchgbdt.core.backend import ComputeBackend
-from torchgbdt.core.communicator import Communicator
+from torchgbdt.core.communicator import SINGLE_RANK, Communicator
 from torchgbdt.core.metrics import AreaUnderCurve
 from torchgbdt.core.ranking import RankedWeights, merge_rankings
 
@@ -34,7 +34,8 @@ def ranking(
 
 def auc(backend: ComputeBackend, raw: Any, codes: Any, weights: Any = None) -> float:
     scale = scale_of(1.0 if weights is None else float(max(weights)), len(raw))
-    return AreaUnderCurve().finish(ranking(backend, raw, codes, weights, scale).weights)
+    backend = prepare_classes(backend, class_rows(raw, codes, weights))
+    return AreaUnderCurve().finish(backend.count_pairs(0, scale, SINGLE_RANK))
 
 
 def test_keys_are_in_the_order_of_predictions(backend: ComputeBackend) -> None:

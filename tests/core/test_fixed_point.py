@@ -11,7 +11,7 @@ from torchgbdt.core.fixed_point import (
     GRADIENT_BITS,
     HESSIAN_BITS,
     MAX_SCALE,
-    count_raised_hessians,
+    are_raised,
     flush_subnormals,
     loss_bits,
     minimum_hessian,
@@ -275,6 +275,6 @@ def test_loss_bits_by_hand(n_rows: int, expected: int) -> None:
 def test_raised_hessians_are_those_that_would_round_to_zero() -> None:
     # At scale 0: 0 stays 0; 0.25 and 0.5 (half to even) would become 0; 0.75 rounds to 1 by itself.
     hessians = np.array([0, 0.25, 0.5, 0.75, 3], np.float32)
-    assert count_raised_hessians(hessians, 0) == 2
-    assert count_raised_hessians(hessians, 1) == 1  # 0.25 * 2 = 0.5
+    assert are_raised(hessians, 0).tolist() == [False, True, True, False, False]
+    assert are_raised(hessians, 1).tolist() == [False, True, False, False, False]  # 0.25 * 2 = 0.5
     assert round_hessians(hessians, 0).tolist() == [0, 1, 1, 1, 3]

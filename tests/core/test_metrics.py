@@ -22,9 +22,8 @@ from torchgbdt.core.metrics import (
     SoftmaxLoss,
     make_metrics,
     mean_loss,
-    weighted_losses,
 )
-from torchgbdt.core.objectives import Logistic, Objective, Softmax, SquaredError
+from torchgbdt.core.objectives import Logistic, Objective, Softmax, SquaredError, weighted
 
 LARGEST = float(np.finfo(np.float32).max)
 SMALLEST = 2.0**-126
@@ -167,7 +166,7 @@ def test_a_loss_that_is_no_number_is_no_warning() -> None:
 
 def test_losses_without_weights_are_themselves() -> None:
     losses = float32(1, 2)
-    assert weighted_losses(losses, None) is losses
+    assert weighted(losses, None) is losses
 
 
 @pytest.mark.parametrize(
@@ -182,7 +181,7 @@ def test_losses_without_weights_are_themselves() -> None:
     ],
 )
 def test_weighted_losses_by_hand(loss: float, weight: float, expected: float) -> None:
-    assert_identical(weighted_losses(float32(loss), float32(weight)), float32(expected))
+    assert_identical(weighted(float32(loss), float32(weight)), float32(expected))
 
 
 # --------------------------------------------------------------------------------------- means

@@ -1,7 +1,6 @@
 """Losses of logistic and softmax: by hand, against the true ones, ties, and at the extremes."""
 
 import math
-from fractions import Fraction
 from typing import Any
 
 import mpmath
@@ -18,6 +17,7 @@ from torchgbdt.core.metrics import (
     SoftmaxError,
     SoftmaxLoss,
 )
+from torchgbdt.core.ranking import OrderedPairs
 
 INF, NAN = float("inf"), float("nan")
 LARGEST = float(np.finfo(np.float32).max)
@@ -172,6 +172,6 @@ def test_an_error_of_what_is_no_number_is_none(position: int) -> None:
 def test_the_area_is_finished_from_ranked_weights() -> None:
     # weights (first, second) per distinct prediction, ascending: 1*3 pairs of (1 + 2) * 3 in order,
     # and 2 * 3 tied
-    assert AreaUnderCurve().finish(np.array([[1, 0], [2, 3]])) == float(Fraction(1 * 3 + 3, 9))
-    assert math.isnan(AreaUnderCurve().finish(np.array([[1, 0], [2, 0]])))
-    assert math.isnan(AreaUnderCurve().finish(np.zeros((0, 2), np.int64)))
+    assert AreaUnderCurve().finish(OrderedPairs(9, 9, True)) == 0.5
+    assert AreaUnderCurve().finish(OrderedPairs(12, 9, True)) == 2 / 3
+    assert math.isnan(AreaUnderCurve().finish(OrderedPairs(0, 0, True)))

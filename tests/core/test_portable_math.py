@@ -8,6 +8,7 @@ import pytest
 import torch
 from support.tolerances import PORTABLE_MATH_ULPS
 
+from torchgbdt.backends.torch_operations import TORCH
 from torchgbdt.core import portable_math
 from torchgbdt.core.fixed_point import flush_subnormals
 
@@ -15,13 +16,6 @@ FUNCTIONS = ("exp", "log", "log1p")
 NAN_BITS = 0x7FC00000
 TINY = np.float32(2.0**-126)
 BELOW = np.nextafter(TINY, np.float32(0))
-
-TORCH = portable_math.ArrayOps(
-    where=lambda condition, number, array: torch.where(condition, number, array),
-    bits=lambda array: array.view(torch.int32),
-    from_bits=lambda array: array.view(torch.float32),
-    to_float=lambda array: array.to(torch.float32),
-)
 
 
 def function(name: str) -> Callable[..., Any]:

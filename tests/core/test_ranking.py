@@ -12,9 +12,11 @@ from support.exact import assert_identical
 from support.ranks import run_ranks
 
 from torchgbdt.core.communicator import SINGLE_RANK
+from torchgbdt.core.metrics import AreaUnderCurve
 from torchgbdt.core.ranking import (
+    OrderedPairs,
     RankedWeights,
-    area_under_curve,
+    count_pairs,
     merge_rankings,
     order_keys,
     rank_rows,
@@ -50,7 +52,7 @@ def rank(x: Any, y: Any, w: Any = None, n_rows: int | None = None) -> RankedWeig
 def area(x: Any, y: Any, w: Any = None) -> float:
     ranked = rank(x, y, w)
     assert ranked.finite
-    return area_under_curve(ranked.weights)
+    return AreaUnderCurve().finish(count_pairs(ranked))
 
 
 def counted(x: Any, y: Any, w: Any) -> float:
@@ -132,7 +134,7 @@ def test_no_positive_weight_rounds_to_zero() -> None:
     # 2^32 rows leave 29 bits, and 1e6 = 0.95 * 2^20: 1e-6 * 2^9 would be 0, and its class empty.
     ranked = rank([1, 2, 3], [0, 1, 0], [1e6, 1e-6, 1e6], n_rows=2**32)
     assert ranked.weights[:, 1].tolist() == [0, 1, 0]
-    assert area_under_curve(ranked.weights) == 0.5
+    assert AreaUnderCurve().finish(count_pairs(ranked)) == 0.5
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -161,8 +163,8 @@ def test_products_beyond_int64_are_exact(distinct: list[tuple[int, int]]) -> Non
     first, second = zip(*distinct, strict=True)
     pairs = sum(first) * sum(second)
     twice = sum(b * (2 * sum(first[:index]) + first[index]) for index, b in enumerate(second))
-    found = area_under_curve(np.array(distinct, np.int64))
-    assert_identical(found, float(Fraction(twice, 2 * pairs)) if pairs else math.nan)
+    ranked = RankedWeights(np.arange(len(distinct)), np.array(distinct, np.int64), finite=True)
+    assert_identical(count_pairs(ranked), OrderedPairs(twice, pairs, finite=True))
 
 
 def test_many_rows_of_the_largest_weight_do_not_overflow() -> None:
@@ -173,7 +175,7 @@ def test_many_rows_of_the_largest_weight_do_not_overflow() -> None:
     assert sums.tolist() == [n_rows // 2 * int(ranked.weights.max())] * 2
     # Row 2k + 1 lies above k + 1 of the 50,000 rows of the first class.
     half = n_rows // 2
-    assert area_under_curve(ranked.weights) == (half + 1) / (2 * half)
+    assert AreaUnderCurve().finish(count_pairs(ranked)) == (half + 1) / (2 * half)
 
 
 # ---------------------------------------------------------------------------------------- keys

@@ -9,9 +9,10 @@ from core.recording import RecordingBackend
 from support.ranks import run_ranks
 
 from torchgbdt.backends.oracle import OracleBackend
-from torchgbdt.core.backend import RunSettings, histogram_bytes
+from torchgbdt.core.backend import RunSettings
 from torchgbdt.core.communicator import SINGLE_RANK, Communicator
 from torchgbdt.core.feature_source import HostMatrix
+from torchgbdt.core.histogram_plan import histogram_bytes
 from torchgbdt.core.run_data import RawData, TrainingData
 from torchgbdt.core.settings import TrainerSettings
 from torchgbdt.core.trainer import TrainingSession

@@ -187,6 +187,9 @@ class LockstepBackend(ComputeBackend):
     def rank_rows(self, dataset, scale):
         return self._both("ranking", lambda one: one.rank_rows(dataset, scale))
 
+    def count_pairs(self, dataset, scale, communicator):
+        return self._both("pairs", lambda one: one.count_pairs(dataset, scale, communicator))
+
     def read_predictions(self, dataset):
         return self._both("predictions", lambda one: one.read_predictions(dataset))
 

@@ -23,7 +23,7 @@ from support.naive_splits import best_split
 
 from torchgbdt.core.backend import ComputeBackend, GradientExtremes, LevelBatch, RunRows
 from torchgbdt.core.errors import StateError
-from torchgbdt.core.ranking import RankedWeights
+from torchgbdt.core.ranking import OrderedPairs, RankedWeights, merge_rankings
 from torchgbdt.core.splits import SPLIT_DTYPE, Histograms
 
 
@@ -250,6 +250,15 @@ class NaiveBackend(ComputeBackend):
         table = ranked(raw, data.labels.tolist(), weights, scale)
         keys = np.array(list(table), np.int32)
         return RankedWeights(keys, np.array([*table.values()], np.int64).reshape(-1, 2), True)
+
+    def count_pairs(self, dataset, scale, communicator) -> OrderedPairs:
+        merged = merge_rankings(self.rank_rows(dataset, scale), communicator)
+        below = twice = 0
+        for first, second in merged.weights.tolist():
+            twice += second * (2 * below + first)
+            below += first
+        total = below * sum(second for _, second in merged.weights.tolist())
+        return OrderedPairs(twice, total, merged.finite)
 
     def _seen(self, dataset: int, row: int) -> list[float]:
         """What the objective reads: raw predictions; for squared error sums of leaf values."""

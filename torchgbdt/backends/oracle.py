@@ -31,12 +31,14 @@ from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.errors import StateError
 from torchgbdt.core.feature_source import FeatureSource, row_blocks
 from torchgbdt.core.fixed_point import (
-    count_raised_hessians,
+    are_raised,
     flush_subnormals,
     round_gradients,
     round_hessians,
+    round_losses,
 )
-from torchgbdt.core.metrics import MeanLoss, weighted_losses
+from torchgbdt.core.metrics import MeanLoss
+from torchgbdt.core.objectives import weighted
 from torchgbdt.core.raw_predictions import raw_float32
 from torchgbdt.core.splits import Histograms
 from torchgbdt.core.tree import Forest, Tree
@@ -137,7 +139,8 @@ class OracleBackend(ComputeBackend):
         run = self.run
         run.scales, rows = scales, run.row_order
         for output, (gradient_scale, hessian_scale) in enumerate(scales.tolist()):
-            run.raised_hessians += count_raised_hessians(run.hessians[rows, output], hessian_scale)
+            raised = are_raised(run.hessians[rows, output], hessian_scale)
+            run.raised_hessians += int(np.count_nonzero(raised))
             run.fixed_g[:, output] = round_gradients(run.gradients[:, output], gradient_scale)
             run.fixed_h[:, output] = round_hessians(run.hessians[:, output], hessian_scale)
         totals = (
@@ -215,14 +218,13 @@ class OracleBackend(ComputeBackend):
         """See ComputeBackend."""
         run, data = self.run, self.run.datasets[dataset]
         losses = metric.row_losses(run.seen_predictions(dataset), data.labels)
-        run.losses = weighted_losses(losses, data.weights)
+        run.losses = weighted(losses, data.weights)
         finite = bool(np.isfinite(run.losses).all())
         return (float(run.losses.max(initial=0)) if finite else 0.0), finite
 
     def sum_losses(self, scale: int) -> int:
         """See ComputeBackend."""
-        fixed = np.rint(np.ldexp(self.run.losses.astype(np.float64), scale))
-        return int(fixed.astype(np.int64).sum())
+        return int(round_losses(self.run.losses, scale).sum())
 
     def read_predictions(self, dataset: int) -> Float32Array:
         """See ComputeBackend."""

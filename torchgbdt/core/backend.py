@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from torchgbdt.core import columns, quantiles
+from torchgbdt.core import columns, quantiles, ranking
 from torchgbdt.core.arrays import (
     BinMatrix,
     Float32Array,
@@ -36,7 +36,6 @@ from torchgbdt.core.feature_source import FeatureSource
 from torchgbdt.core.fixed_point import loss_bits, scale_exponent
 from torchgbdt.core.metrics import MeanLoss
 from torchgbdt.core.objectives import Objective
-from torchgbdt.core.ranking import RankedWeights, rank_rows
 from torchgbdt.core.raw_predictions import raw_float32
 from torchgbdt.core.splits import Histograms, SplitRules, find_best_splits
 from torchgbdt.core.tree import Forest, Tree
@@ -351,7 +350,7 @@ class ComputeBackend(ABC):
         communicator.sum_int64(total)
         return LossSum(int(total[0]), scale, finite=True)
 
-    def rank_rows(self, dataset: int, scale: int) -> RankedWeights:
+    def rank_rows(self, dataset: int, scale: int) -> ranking.RankedWeights:
         """This rank's rows in the order of their raw predictions, for one output and two classes.
 
         ``scale`` as in ``ranking.rank_rows``. An override is bit-equal to this.
@@ -359,7 +358,17 @@ class ComputeBackend(ABC):
         rows = self.run_rows(dataset)
         baseline = self.run_settings().baseline
         raw = raw_float32(baseline, self.read_predictions(dataset), rows.margins)
-        return rank_rows(raw[:, 0], rows.labels, rows.weights, scale)
+        return ranking.rank_rows(raw[:, 0], rows.labels, rows.weights, scale)
+
+    def count_pairs(
+        self, dataset: int, scale: int, communicator: Communicator
+    ) -> ranking.OrderedPairs:
+        """How the predictions of all ranks' rows order the pairs of both classes, from rank_rows.
+
+        An override is equal to this.
+        """
+        ranked = ranking.merge_rankings(self.rank_rows(dataset, scale), communicator)
+        return ranking.count_pairs(ranked)
 
     @abstractmethod
     def read_predictions(self, dataset: int) -> Float32Array:
@@ -388,8 +397,3 @@ class ComputeBackend(ABC):
         launches, synchronizations and bytes_to_host (0 on the host), peak_memory_bytes of the
         buffers it owned, raised_hessians (rows whose Hessian would have been rounded to 0).
         """
-
-
-def histogram_bytes(total_bins: int, tree_outputs: int) -> int:
-    """Bytes of one node's histogram: an int64 count, and gradient and Hessian per output."""
-    return total_bins * 8 * (1 + 2 * tree_outputs)

@@ -235,7 +235,8 @@ def _integer_weights(
     local = np.ones(n_sampled, np.float32) if weights is None else weights
     largest = communicator.max_float64(np.array([local.max(initial=0)], np.float64))
     scale = scale_exponent(float(largest[0]), HESSIAN_BITS)
-    return round_hessians(local, scale).astype(np.int64)
+    rounded: Int64Array = round_hessians(local, scale).astype(np.int64)
+    return rounded
 
 
 def _merge_distinct(

@@ -12,16 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from torchgbdt.core.arrays import (
-    FIXED_DTYPE,
-    SMALLEST_NORMAL,
-    SUM_DTYPE,
-    AnyArray,
-    Float32Array,
-    Float64Array,
-    Int32Array,
-    Int64Array,
-)
+from torchgbdt.core.array_ops import NUMPY, Array, ArrayOps
+from torchgbdt.core.arrays import SUM_DTYPE, Float64Array, Int64Array
 
 GRADIENT_BITS = 30
 """|q| <= 2^30: the sum of 2^32 rows stays below 2^62."""
@@ -33,18 +25,18 @@ MAX_SCALE = 120
 """Keeps 2^s and 2^-s normal float32 numbers."""
 
 _WORD_BITS = 62
+_EXPONENT_BITS = 0x7F800000
 
 
-def flush_subnormals(values: AnyArray) -> Float32Array:
-    """Round to float32 and replace every magnitude below 2^-126 by +0.
+def flush_subnormals(values: Array, ops: ArrayOps = NUMPY) -> Array:
+    """Round to float32 and replace every magnitude below 2^-126, and -0, by +0.
 
-    The one function that decides what happens to tiny values, because devices flush them.
-    Infinities and NaN pass through; values beyond float32 become infinite.
+    The one function that decides what happens to tiny values, because devices flush them; it asks
+    for bits, as comparisons depend on the device. Infinities and NaN pass through; values beyond
+    float32 become infinite. Any shape; the result is a copy.
     """
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        rounded = np.asarray(values).astype(np.float32)
-    rounded[np.abs(rounded) < SMALLEST_NORMAL] = 0
-    return rounded
+    rounded = ops.to_float32(values)
+    return ops.where((ops.bits(rounded) & _EXPONENT_BITS) == 0, 0.0, rounded)
 
 
 def scale_exponent(largest: float, bits: int) -> int:
@@ -60,26 +52,39 @@ def scale_exponent(largest: float, bits: int) -> int:
     return min(bits - exponent, MAX_SCALE)
 
 
-def round_gradients(gradients: Float32Array, scale: int) -> Int32Array:
-    """Gradients in fixed point: ``round_half_even(g * 2^scale)``. float32 -> int32, same shape."""
-    return np.rint(np.ldexp(gradients.astype(np.float64), scale)).astype(FIXED_DTYPE)
+def round_gradients(gradients: Array, scale: int, ops: ArrayOps = NUMPY) -> Array:
+    """Gradients in fixed point: ``round_half_even(g * 2^scale)``. float32 -> int32, same shape.
+
+    The product is exact in float32, unless it falls below 2^-126, and there it rounds to 0.
+    """
+    return ops.to_int32(_scaled(gradients, scale, ops))
 
 
-def round_hessians(hessians: Float32Array, scale: int) -> Int32Array:
+def round_hessians(hessians: Array, scale: int, ops: ArrayOps = NUMPY) -> Array:
     """Hessians in fixed point; a positive one never rounds to 0. float32 >= 0 -> int32."""
-    return round_weights(hessians, scale).astype(FIXED_DTYPE)
+    rounded = ops.to_int32(_scaled(hessians, scale, ops))
+    return ops.where((hessians > 0) & (rounded == 0), 1, rounded)
 
 
-def round_weights(weights: Float32Array, scale: int) -> Int64Array:
+def round_weights(weights: Array, scale: int, ops: ArrayOps = NUMPY) -> Array:
     """Weights in fixed point; a positive one never rounds to 0. float32 >= 0 -> int64."""
-    rounded = np.rint(np.ldexp(weights.astype(np.float64), scale)).astype(SUM_DTYPE)
-    return np.where(weights > 0, np.maximum(rounded, 1), rounded)
+    rounded = round_losses(weights, scale, ops)
+    return ops.where((weights > 0) & (rounded == 0), 1, rounded)
 
 
-def count_raised_hessians(hessians: Float32Array, scale: int) -> int:
-    """How many positive Hessians would round to 0 and are raised to 1; for diagnostics."""
-    rounded = np.rint(np.ldexp(hessians.astype(np.float64), scale))
-    return int(np.count_nonzero((hessians > 0) & (rounded == 0)))
+def round_losses(losses: Array, scale: int, ops: ArrayOps = NUMPY) -> Array:
+    """Losses in fixed point: ``round_half_even(loss * 2^scale)``. float32 -> int64, same shape."""
+    return ops.to_int64(_scaled(losses, scale, ops))
+
+
+def are_raised(hessians: Array, scale: int, ops: ArrayOps = NUMPY) -> Array:
+    """Whether positive Hessians would round to 0 and are raised to 1; for diagnostics."""
+    return (hessians > 0) & (_scaled(hessians, scale, ops) == 0)
+
+
+def _scaled(values: Array, scale: int, ops: ArrayOps) -> Array:
+    """``round_half_even(value * 2^scale)`` as float32; 2^scale and the result are within it."""
+    return ops.round_half_even(values * 2.0**scale)
 
 
 def to_float(sums: Int64Array, scale: int | Int64Array) -> Float64Array:

@@ -161,7 +161,8 @@ def leaf_values(sums: Int64Array, rules: SplitRules, learning_rate: float) -> Fl
     totals = to_float(sums, rules.scales)
     with np.errstate(over="ignore"):  # the caller sees the infinity
         weight = learning_rate * leaf_weight(totals[..., 0], totals[..., 1], rules.reg_lambda)
-    return flush_subnormals(weight)
+    values: Float32Array = flush_subnormals(weight)
+    return values
 
 
 def _splits_further(splits: RecordArray, rules: SplitRules, is_last: bool) -> BoolArray:

@@ -150,3 +150,8 @@ def _families(n_nodes: int) -> list[list[int]]:
     if n_nodes == 1:
         return [[0]]
     return [[first, first + 1] for first in range(0, n_nodes, 2)]
+
+
+def histogram_bytes(total_bins: int, tree_outputs: int) -> int:
+    """Bytes of one node's histogram: an int64 count, and gradient and Hessian per output."""
+    return total_bins * 8 * (1 + 2 * tree_outputs)

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from torchgbdt.core import portable_math
-from torchgbdt.core.arrays import Float32Array, Int64Array
+from torchgbdt.core.array_ops import NUMPY, Array, ArrayOps
 from torchgbdt.core.errors import InvalidParameterError
 from torchgbdt.core.fixed_point import flush_subnormals
 from torchgbdt.core.objectives import (
@@ -25,8 +25,8 @@ from torchgbdt.core.objectives import (
     SquaredError,
     squared_error_residuals,
 )
-from torchgbdt.core.probabilities import predicted_codes, softmax_terms
-from torchgbdt.core.ranking import area_under_curve
+from torchgbdt.core.probabilities import softmax_terms
+from torchgbdt.core.ranking import OrderedPairs
 
 
 class MetricKind(IntEnum):
@@ -66,7 +66,7 @@ class MeanLoss(Metric):
     needs_variance: bool = False
 
     @abstractmethod
-    def row_losses(self, predictions: Float32Array, labels: Float32Array) -> Float32Array:
+    def row_losses(self, predictions: Array, labels: Array, ops: ArrayOps = NUMPY) -> Array:
         """Losses before weighting, float32 >= 0, flushed, (n_rows,).
 
         ``predictions`` and ``labels`` are those of ``Objective.gradients``.
@@ -87,11 +87,11 @@ class _SquaredLoss(MeanLoss):
     kind = MetricKind.SQUARED_ERROR
     objective = SquaredError
 
-    def row_losses(self, predictions: Float32Array, labels: Float32Array) -> Float32Array:
+    def row_losses(self, predictions: Array, labels: Array, ops: ArrayOps = NUMPY) -> Array:
         """e * e in float32."""
-        residuals = squared_error_residuals(predictions, labels)
+        residuals = squared_error_residuals(predictions[:, 0], labels, ops)
         with np.errstate(over="ignore"):
-            return flush_subnormals(residuals * residuals)
+            return flush_subnormals(residuals * residuals, ops)
 
 
 class RootMeanSquaredError(_SquaredLoss):
@@ -128,9 +128,9 @@ class MeanAbsoluteError(MeanLoss):
     kind = MetricKind.ABSOLUTE_ERROR
     objective = SquaredError
 
-    def row_losses(self, predictions: Float32Array, labels: Float32Array) -> Float32Array:
+    def row_losses(self, predictions: Array, labels: Array, ops: ArrayOps = NUMPY) -> Array:
         """|e| in float32."""
-        return np.abs(squared_error_residuals(predictions, labels))
+        return abs(squared_error_residuals(predictions[:, 0], labels, ops))
 
 
 class LogisticLoss(MeanLoss):
@@ -140,12 +140,12 @@ class LogisticLoss(MeanLoss):
     kind = MetricKind.LOGISTIC_LOSS
     objective = Logistic
 
-    def row_losses(self, predictions: Float32Array, labels: Float32Array) -> Float32Array:
+    def row_losses(self, predictions: Array, labels: Array, ops: ArrayOps = NUMPY) -> Array:
         """``log1p(exp(-|x|)) + max(0, x)``, or ``max(0, -x)`` for the second class."""
         x = predictions[:, 0]
-        wrong_way = np.where(labels == 1, -x, x)
-        softened = portable_math.log1p(portable_math.exp(-np.abs(x)))
-        return flush_subnormals(softened + np.where(wrong_way > 0, wrong_way, np.float32(0)))
+        wrong_way = ops.where(labels == 1, -x, x)
+        softened = portable_math.log1p(portable_math.exp(-abs(x), ops), ops)
+        return flush_subnormals(softened + ops.where(wrong_way > 0, wrong_way, 0.0), ops)
 
 
 class LogisticError(MeanLoss):
@@ -155,11 +155,11 @@ class LogisticError(MeanLoss):
     kind = MetricKind.LOGISTIC_ERROR
     objective = Logistic
 
-    def row_losses(self, predictions: Float32Array, labels: Float32Array) -> Float32Array:
+    def row_losses(self, predictions: Array, labels: Array, ops: ArrayOps = NUMPY) -> Array:
         """1 where wrong, else 0; NaN where the prediction is."""
         x = predictions[:, 0]
-        wrong = ((x > 0) != (labels == 1)).astype(np.float32)
-        return np.where(np.isnan(x), x, wrong)
+        wrong = ops.to_float32((x > 0) != (labels == 1))
+        return ops.where(x != x, x, wrong)
 
 
 class SoftmaxLoss(MeanLoss):
@@ -169,13 +169,15 @@ class SoftmaxLoss(MeanLoss):
     kind = MetricKind.SOFTMAX_LOSS
     objective = Softmax
 
-    def row_losses(self, predictions: Float32Array, labels: Float32Array) -> Float32Array:
+    def row_losses(self, predictions: Array, labels: Array, ops: ArrayOps = NUMPY) -> Array:
         """``log1p(rest) + (largest - x_y)``; see ``SoftmaxTerms``."""
-        terms = softmax_terms(predictions)
-        own = np.take_along_axis(predictions, labels.astype(np.int64)[:, None], axis=1)[:, 0]
+        terms = softmax_terms(predictions, ops)
+        own = predictions[:, 0]
+        for k in range(1, predictions.shape[1]):
+            own = ops.where(labels == k, predictions[:, k], own)
         with np.errstate(over="ignore", invalid="ignore"):
-            distance = flush_subnormals(terms.largest - own)
-            return flush_subnormals(portable_math.log1p(terms.rest) + distance)
+            distance = flush_subnormals(terms.largest - own, ops)
+            return flush_subnormals(portable_math.log1p(terms.rest, ops) + distance, ops)
 
 
 class SoftmaxError(MeanLoss):
@@ -185,22 +187,27 @@ class SoftmaxError(MeanLoss):
     kind = MetricKind.SOFTMAX_ERROR
     objective = Softmax
 
-    def row_losses(self, predictions: Float32Array, labels: Float32Array) -> Float32Array:
+    def row_losses(self, predictions: Array, labels: Array, ops: ArrayOps = NUMPY) -> Array:
         """1 where wrong, else 0; NaN where a prediction is."""
-        wrong = (predicted_codes(predictions) != labels).astype(np.float32)
-        return np.where(np.isnan(predictions).any(axis=1), np.float32(np.nan), wrong)
+        wrong = ops.to_float32(ops.first_largest(predictions) != labels)
+        return ops.where((predictions != predictions).any(axis=1), math.nan, wrong)
 
 
 class AreaUnderCurve(Metric):
-    """How well raw predictions separate two classes: see ``ranking.area_under_curve``."""
+    """How well raw predictions separate two classes: area under the ROC curve.
+
+    The share of pairs of both classes that are ordered rightly; ties count half.
+    """
 
     name = "auc"
     objective = Logistic
     higher_is_better = True
 
-    def finish(self, weights: Int64Array) -> float:
-        """The area; NaN where a class has no row."""
-        return area_under_curve(weights)
+    def finish(self, pairs: OrderedPairs) -> float:
+        """The share, rounded once; NaN where a class has no row."""
+        if pairs.total == 0:
+            return math.nan
+        return float(Fraction(pairs.twice_right, 2 * pairs.total))
 
 
 METRICS: tuple[type[Metric], ...] = (
@@ -235,14 +242,6 @@ def make_metrics(names: Sequence[str] | None, objective: type[Objective]) -> lis
             )
         metrics.append(known[name]())
     return metrics
-
-
-def weighted_losses(losses: Float32Array, weights: Float32Array | None) -> Float32Array:
-    """``loss * weight`` in float32, flushed; the losses themselves without weights."""
-    if weights is None:
-        return losses
-    with np.errstate(over="ignore", invalid="ignore"):
-        return flush_subnormals(losses * weights)
 
 
 def mean_loss(loss_sum: int, scale: int, total_weight: Fraction) -> Fraction:

@@ -1,11 +1,12 @@
-"""Objectives: baseline, labels as kernels see them, gradients and Hessians, each once for numpy.
+"""Objectives: baseline, labels as kernels see them, gradients and Hessians.
 
     squared_error   one output; labels are centred on the baseline, predictions are sums of leaves
     logistic        one output, two classes; labels are class codes, predictions are raw
     softmax         K outputs, K classes; the same
 
-The oracle calls ``gradients`` as it stands; the C++ and Metal twins live in csrc/shared and are
-held bit-equal by the contract suite.
+The gradients are formulas for any array library (see ``array_ops``), which the oracle and the torch
+backend call as they stand; the C++ and Metal twins live in csrc/shared and are held bit-equal by
+the contract suite.
 """
 
 from abc import ABC, abstractmethod
@@ -15,12 +16,18 @@ from fractions import Fraction
 
 import numpy as np
 
+from torchgbdt.core.array_ops import NUMPY, Array, ArrayOps
 from torchgbdt.core.arrays import AnyArray, Float32Array, Float64Array
 from torchgbdt.core.errors import InvalidDataError, InvalidParameterError
 from torchgbdt.core.exact_log import exact_log
 from torchgbdt.core.exact_sum import ExactSum, exact_class_sums, exact_weighted_sum
 from torchgbdt.core.fixed_point import flush_subnormals
-from torchgbdt.core.probabilities import logistic_terms, softmax_terms
+from torchgbdt.core.probabilities import (
+    SoftmaxTerms,
+    logistic_terms,
+    softmax_term,
+    softmax_terms,
+)
 
 
 class ObjectiveKind(IntEnum):
@@ -85,23 +92,54 @@ class Objective(ABC):
     ) -> Float32Array:
         """Labels as the kernels see them, float32 (n_rows,)."""
 
+    def shared_terms(self, predictions: Array, ops: ArrayOps = NUMPY) -> SoftmaxTerms | None:
+        """What the gradients of all outputs share, if anything.
+
+        ``predictions`` : float32, (n_rows, n_outputs), each column as x of ``output_gradients``.
+        """
+        return None
+
     @abstractmethod
-    def gradients(
-        self, predictions: Float32Array, labels: Float32Array, weights: Float32Array | None
-    ) -> tuple[Float32Array, Float32Array]:
-        """Gradient and Hessian of each row's loss.
+    def output_gradients(
+        self,
+        x: Array,
+        labels: Array,
+        weights: Array | None,
+        output: int,
+        terms: SoftmaxTerms | None,
+        ops: ArrayOps = NUMPY,
+    ) -> tuple[Array, Array]:
+        """Gradient and Hessian of each row's loss by one output.
 
         Parameters
         ----------
-        predictions : float32, (n_rows, n_outputs); sums of leaf values where labels are centred,
-            else raw predictions. IN.
+        x : float32, (n_rows,); this output's sum of leaf values where labels are centred, else its
+            raw prediction. IN.
         labels : float32, (n_rows,), from ``kernel_labels``. IN.
         weights : float32, (n_rows,), or None. IN.
+        terms : from ``shared_terms`` of the predictions of all outputs.
 
         Returns
         -------
-        Two float32 arrays, (n_rows, n_outputs); loss units per raw-prediction unit.
+        Two float32 arrays, (n_rows,); loss units per raw-prediction unit.
         """
+
+    def gradients(
+        self, predictions: Float32Array, labels: Float32Array, weights: Float32Array | None
+    ) -> tuple[Float32Array, Float32Array]:
+        """``output_gradients`` of all outputs: two float32 arrays, (n_rows, n_outputs).
+
+        ``predictions`` as in ``shared_terms``.
+        """
+        terms = self.shared_terms(predictions)
+        gradients, hessians = zip(
+            *(
+                self.output_gradients(predictions[:, output], labels, weights, output, terms)
+                for output in range(self.n_outputs)
+            ),
+            strict=True,
+        )
+        return np.stack(gradients, axis=1), np.stack(hessians, axis=1)
 
 
 class SquaredError(Objective):
@@ -132,21 +170,30 @@ class SquaredError(Objective):
     ) -> Float32Array:
         """``float32(y - baseline)``, less the margin in float64 where margins are given."""
         residuals = labels.astype(np.float64) - baseline[0]
-        return flush_subnormals(residuals if margins is None else residuals - margins[:, 0])
+        if margins is not None:
+            residuals = residuals - margins[:, 0]
+        rounded: Float32Array = flush_subnormals(residuals)
+        return rounded
 
-    def gradients(
-        self, predictions: Float32Array, labels: Float32Array, weights: Float32Array | None
-    ) -> tuple[Float32Array, Float32Array]:
+    def output_gradients(
+        self,
+        x: Array,
+        labels: Array,
+        weights: Array | None,
+        output: int,
+        terms: SoftmaxTerms | None,
+        ops: ArrayOps = NUMPY,
+    ) -> tuple[Array, Array]:
         """See the class."""
-        residuals = squared_error_residuals(predictions, labels)
-        ones = np.ones_like(residuals)
-        return _weighted(residuals, weights)[:, None], _weighted(ones, weights)[:, None]
+        residuals = squared_error_residuals(x, labels, ops)
+        ones = ops.zeros_like(residuals) + 1.0
+        return weighted(residuals, weights, ops), weighted(ones, weights, ops)
 
 
-def squared_error_residuals(predictions: Float32Array, labels: Float32Array) -> Float32Array:
+def squared_error_residuals(x: Array, labels: Array, ops: ArrayOps = NUMPY) -> Array:
     """``e = sum - centred label`` in float32, flushed; (n_rows,)."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return flush_subnormals(predictions[:, 0] - labels)
+        return flush_subnormals(x - labels, ops)
 
 
 class _Classification(Objective):
@@ -196,17 +243,22 @@ class Logistic(_Classification):
         """The log-odds of the second class."""
         return np.array([exact_log(label_sums[1] / label_sums[0])])
 
-    def gradients(
-        self, predictions: Float32Array, labels: Float32Array, weights: Float32Array | None
-    ) -> tuple[Float32Array, Float32Array]:
+    def output_gradients(
+        self,
+        x: Array,
+        labels: Array,
+        weights: Array | None,
+        output: int,
+        terms: SoftmaxTerms | None,
+        ops: ArrayOps = NUMPY,
+    ) -> tuple[Array, Array]:
         """See the class."""
-        x = predictions[:, 0]
-        terms = logistic_terms(x)
-        sigmoid = np.where(x >= 0, terms.large, terms.small)
-        opposite = np.where(x >= 0, terms.small, terms.large)
-        gradients = flush_subnormals(np.where(labels == 1, -opposite, sigmoid))
-        hessians = flush_subnormals(terms.small / (1 + terms.t))
-        return _weighted(gradients, weights)[:, None], _weighted(hessians, weights)[:, None]
+        parts = logistic_terms(x, ops)
+        sigmoid = ops.where(x >= 0, parts.large, parts.small)
+        opposite = ops.where(x >= 0, parts.small, parts.large)
+        gradients = flush_subnormals(ops.where(labels == 1, -opposite, sigmoid), ops)
+        hessians = flush_subnormals(parts.small / (1 + parts.t), ops)
+        return weighted(gradients, weights, ops), weighted(hessians, weights, ops)
 
 
 class Softmax(_Classification):
@@ -239,27 +291,36 @@ class Softmax(_Classification):
         """The logarithm of each class's share."""
         return np.array([exact_log(label_sum / total_weight) for label_sum in label_sums])
 
-    def gradients(
-        self, predictions: Float32Array, labels: Float32Array, weights: Float32Array | None
-    ) -> tuple[Float32Array, Float32Array]:
+    def shared_terms(self, predictions: Array, ops: ArrayOps = NUMPY) -> SoftmaxTerms:
+        """See Objective."""
+        return softmax_terms(predictions, ops)
+
+    def output_gradients(
+        self,
+        x: Array,
+        labels: Array,
+        weights: Array | None,
+        output: int,
+        terms: SoftmaxTerms | None,
+        ops: ArrayOps = NUMPY,
+    ) -> tuple[Array, Array]:
         """See the class. 1 - p_k is the sum of the other classes' terms: nothing cancels."""
-        terms = softmax_terms(predictions)
-        total = (1 + terms.rest)[:, None]
-        is_largest = predictions == terms.largest[:, None]
-        others = np.where(is_largest, terms.rest[:, None], total - terms.t)
-        p, q = flush_subnormals(terms.t / total), flush_subnormals(others / total)
-        is_label = labels[:, None] == np.arange(self.n_classes, dtype=np.float32)
-        gradients = flush_subnormals(np.where(is_label, -q, p))  # no -0
-        hessians = flush_subnormals((2 * p) * q)
-        return _weighted(gradients, weights), _weighted(hessians, weights)
+        assert terms is not None
+        total = 1 + terms.rest
+        t = softmax_term(x, terms.largest, ops)
+        others = ops.where(x == terms.largest, terms.rest, total - t)
+        p, q = flush_subnormals(t / total, ops), flush_subnormals(others / total, ops)
+        gradients = flush_subnormals(ops.where(labels == output, -q, p), ops)  # no -0
+        hessians = flush_subnormals((2 * p) * q, ops)
+        return weighted(gradients, weights, ops), weighted(hessians, weights, ops)
 
 
-def _weighted(values: Float32Array, weights: Float32Array | None) -> Float32Array:
-    """``values * weight`` per row in float32, flushed; the values themselves without weights."""
+def weighted(values: Array, weights: Array | None, ops: ArrayOps = NUMPY) -> Array:
+    """``values * weight`` in float32, flushed, (n_rows,); the values themselves without weights."""
     if weights is None:
         return values
     with np.errstate(over="ignore", invalid="ignore"):
-        return flush_subnormals(values * (weights if values.ndim == 1 else weights[:, None]))
+        return flush_subnormals(values * weights, ops)
 
 
 OBJECTIVES: dict[str, type[Objective]] = {

@@ -5,44 +5,18 @@
     log1p  the same                          1 + x = (1 + f) 2^e
 
 Only additions, subtractions and multiplications that IEEE 754 rounds, comparisons, and integer
-operations on bits, written over operators: ``ops`` says how an array library does the rest. Twin of
+operations on bits: the same formula for every array library, see ``array_ops``. Twin of
 csrc/shared/portable_math.h, which says where the coefficients come from; errors are below 0.9 ulp.
 
 Inputs below 2^-126 count as +0, results below it are +0, and there is one NaN, whichever comes in.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf, nan
 from typing import Any
 
 import numpy as np
 
-
-@dataclass(frozen=True)
-class ArrayOps:
-    """What array libraries do each in its own way; all arrays have the same shape.
-
-    Attributes
-    ----------
-    where : (condition, number, array) -> the number where the condition holds, else the array.
-    bits : float32 -> the same bits as int32.
-    from_bits : int32 -> the same bits as float32.
-    to_float : int32 -> float32 of the same value.
-    """
-
-    where: Callable[[Any, float, Any], Any]
-    bits: Callable[[Any], Any]
-    from_bits: Callable[[Any], Any]
-    to_float: Callable[[Any], Any]
-
-
-NUMPY = ArrayOps(
-    where=lambda condition, number, array: np.where(condition, np.float32(number), array),
-    bits=lambda array: array.view(np.int32),
-    from_bits=lambda array: array.view(np.float32),
-    to_float=lambda array: array.astype(np.float32),
-)
+from torchgbdt.core.array_ops import NUMPY, ArrayOps
 
 _SMALLEST_NORMAL = 2.0**-126
 _ONE = 0x3F800000
@@ -108,7 +82,7 @@ def _split_exponent(x: Any, ops: ArrayOps) -> tuple[Any, Any]:
 
 def _log_of_parts(f: Any, exponent: Any, ops: ArrayOps) -> Any:
     """log((1 + f) * 2^exponent) for -1/4 < f <= 1/2."""
-    ln2_high, ln2_low = _times_ln2(ops.to_float(exponent))
+    ln2_high, ln2_low = _times_ln2(ops.to_float32(exponent))
     square = f * f
     r = -4.51523438e-2
     for coefficient in (

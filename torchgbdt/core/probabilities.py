@@ -1,4 +1,4 @@
-"""From raw predictions to class probabilities: logistic and softmax, once for numpy.
+"""From raw predictions to class probabilities: logistic and softmax.
 
 Everything is float32 arithmetic on the portable ``exp``, so gradients, metrics and the
 probabilities of ``predict_proba`` agree on every machine; csrc/shared holds the C++ twin.
@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from torchgbdt.core import portable_math
+from torchgbdt.core.array_ops import NUMPY, Array, ArrayOps
 from torchgbdt.core.arrays import AnyArray, Float32Array, Float64Array, Int32Array
 from torchgbdt.core.feature_source import row_blocks
 from torchgbdt.core.fixed_point import flush_subnormals
 
-LARGEST_EXPONENT = np.float32(86)
+LARGEST_EXPONENT = 86.0
 """Where magnitudes are clamped: exp(-86) = 4.5e-38 is a normal float32, and so is the logistic
 Hessian t / (1 + t)^2 there, so no row's Hessian vanishes."""
 
@@ -26,15 +27,15 @@ _BYTES_PER_CLASS = 64
 class LogisticTerms:
     """Of x, float32 (n_rows,): t = exp(-|x|), small = t / (1 + t), large = 1 / (1 + t)."""
 
-    t: Float32Array
-    small: Float32Array
-    large: Float32Array
+    t: Array
+    small: Array
+    large: Array
 
 
-def logistic_terms(x: Float32Array) -> LogisticTerms:
+def logistic_terms(x: Array, ops: ArrayOps = NUMPY) -> LogisticTerms:
     """The parts of sigmoid(x), which is ``large`` where x >= 0, else ``small``; NaN stays NaN."""
-    size = np.abs(x)
-    t = portable_math.exp(-np.where(size > LARGEST_EXPONENT, LARGEST_EXPONENT, size))
+    size = abs(x)
+    t = portable_math.exp(-ops.where(size > LARGEST_EXPONENT, LARGEST_EXPONENT, size), ops)
     return LogisticTerms(t, t / (1 + t), 1 / (1 + t))
 
 
@@ -45,30 +46,37 @@ class SoftmaxTerms:
     Attributes
     ----------
     largest : float32, (n_rows,); the largest x of a row.
-    t : float32, (n_rows, n_classes); exp(x - largest), its argument not below -86.
-    rest : float32, (n_rows,); sum of t in ascending class order, without the first largest.
+    rest : float32, (n_rows,); sum of t = ``softmax_term(x, largest)`` in ascending class order,
+        without the first largest.
     """
 
-    largest: Float32Array
-    t: Float32Array
-    rest: Float32Array
+    largest: Array
+    rest: Array
 
 
-def softmax_terms(x: Float32Array) -> SoftmaxTerms:
-    """The parts of softmax(x) = t / (1 + rest)."""
+def softmax_terms(x: Array, ops: ArrayOps = NUMPY) -> SoftmaxTerms:
+    """What the classes of a row share of softmax(x) = t / (1 + rest)."""
     largest = x[:, 0]
-    for column in x.T[1:]:
-        largest = np.where(column > largest, column, largest)
-    with np.errstate(over="ignore", invalid="ignore"):
-        distance = flush_subnormals(x - largest[:, None])
-    t = portable_math.exp(np.where(distance < -LARGEST_EXPONENT, -LARGEST_EXPONENT, distance))
-    rest = np.zeros_like(largest)
-    left_out = np.zeros(x.shape[0], np.bool_)
-    for column, term in zip(x.T, t.T, strict=True):
+    for k in range(1, x.shape[1]):
+        column = x[:, k]
+        largest = ops.where(column > largest, column, largest)
+    rest = ops.zeros_like(largest)
+    left_out = rest != 0  # no row so far
+    for k in range(x.shape[1]):
+        column = x[:, k]
         first_largest = (column == largest) & ~left_out
-        left_out |= first_largest
-        rest = np.where(first_largest, rest, rest + term)
-    return SoftmaxTerms(largest, t, rest)
+        left_out = left_out | first_largest
+        rest = ops.where(first_largest, rest, rest + softmax_term(column, largest, ops))
+    return SoftmaxTerms(largest, rest)
+
+
+def softmax_term(x: Array, largest: Array, ops: ArrayOps = NUMPY) -> Array:
+    """``t = exp(x - largest)``, its argument not below -86; float32, any shape."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        distance = flush_subnormals(x - largest, ops)
+    return portable_math.exp(
+        ops.where(distance < -LARGEST_EXPONENT, -LARGEST_EXPONENT, distance), ops
+    )
 
 
 def predicted_codes(raw: Float32Array | Float64Array) -> Int32Array:
@@ -114,9 +122,11 @@ def _logistic(raw: Float32Array, dtype: type[np.floating]) -> AnyArray:
 
 
 def _softmax(raw: Float32Array, dtype: type[np.floating]) -> AnyArray:
-    t = softmax_terms(raw).t.astype(dtype)
+    t = softmax_term(raw, softmax_terms(raw).largest[:, None]).astype(dtype)
     total = np.zeros(raw.shape[0], dtype)
     for column in t.T:
         total = total + column
-    shares = t / total[:, None]
-    return flush_subnormals(shares) if shares.dtype == np.float32 else shares
+    shares: AnyArray = t / total[:, None]
+    if shares.dtype == np.float32:
+        shares = flush_subnormals(shares)
+    return shares

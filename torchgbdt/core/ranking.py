@@ -1,16 +1,16 @@
 """Rows in the order of their predictions: how often the classes' pairs are ordered rightly.
 
-    raw predictions --integer keys--> distinct keys with the classes' weights --merge ranks--> auc
+    raw predictions --integer keys--> distinct keys with the classes' weights --merge ranks--> pairs
 
 Keys are integers in the order of the float32 numbers, weights are integers in fixed point: sums
 and products are exact, so neither the order of rows nor their division among ranks matters.
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
+from torchgbdt.core.array_ops import NUMPY, Array, ArrayOps
 from torchgbdt.core.arrays import (
     FIXED_DTYPE,
     AnyArray,
@@ -22,6 +22,7 @@ from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.fixed_point import loss_bits, round_weights, scale_exponent
 
 _DIGIT_BITS = 16  # products of two digits sum exactly in int64 over 2^31 rows
+_DIGITS = 4  # of integers in 0..2^63 - 1
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,25 @@ class RankedWeights:
 
     keys: Int32Array
     weights: Int64Array
+    finite: bool
+
+
+@dataclass(frozen=True)
+class OrderedPairs:
+    """Pairs of a row of the first class and one of the second, by the products of their weights.
+
+    Mann and Whitney's U, in exact integers.
+
+    Attributes
+    ----------
+    twice_right : twice the pairs whose row of the second class has the larger prediction; a tie
+        counts half.
+    total : all pairs.
+    finite : no prediction is NaN; else the others are 0.
+    """
+
+    twice_right: int
+    total: int
     finite: bool
 
 
@@ -66,14 +86,21 @@ def rank_rows(
         return RankedWeights(np.zeros(0, FIXED_DTYPE), np.zeros((0, 2), np.int64), finite=False)
     given = np.ones(raw.size, np.float32) if weights is None else weights
     integers = round_weights(given, scale)
-    by_class = [np.where(labels == label, integers, 0) for label in (0, 1)]
-    return _sorted(order_keys(raw), np.stack(by_class, axis=1))
+    return _sorted(order_keys(raw), np.stack(by_class(integers, labels), axis=1))
 
 
-def order_keys(values: Float32Array) -> Int32Array:
-    """Integers in the order of float32 numbers; -0 and 0 have the same key."""
-    bits = (values + np.float32(0)).view(FIXED_DTYPE)
-    return np.where(bits < 0, np.int32(-(2**31)) - bits, bits).astype(FIXED_DTYPE)
+def by_class(weights: Array, labels: Array, ops: ArrayOps = NUMPY) -> tuple[Array, Array]:
+    """Weights of the first and of the second class, (n_rows,) each, 0 for rows of the other."""
+    return ops.where(labels == 0, weights, 0), ops.where(labels == 1, weights, 0)
+
+
+def order_keys(values: Array, ops: ArrayOps = NUMPY) -> Array:
+    """Integers in the order of float32 numbers, int32; -0 and 0 have the same key.
+
+    Its own inverse on them: ``ops.from_bits(order_keys(ops.from_bits(keys)))``.
+    """
+    bits = ops.bits(values)
+    return ops.where(bits < 0, -(2**31) - bits, bits)
 
 
 def merge_rankings(ranked: RankedWeights, communicator: Communicator) -> RankedWeights:
@@ -86,39 +113,44 @@ def merge_rankings(ranked: RankedWeights, communicator: Communicator) -> RankedW
     return _sorted(keys, np.concatenate(communicator.gather(ranked.weights)))
 
 
-def area_under_curve(weights: Int64Array) -> float:
-    """The share of (first class, second class) pairs that are ordered rightly; ties count half.
+def count_pairs(ranked: RankedWeights) -> OrderedPairs:
+    """The pairs of the rows of a ranking."""
+    if not ranked.finite:
+        return OrderedPairs(0, 0, finite=False)
+    first, second = ranked.weights[:, 0], ranked.weights[:, 1]
+    up_to = np.cumsum(first)
+    sums = np.stack(pair_sums(first, second, up_to - first, up_to))
+    return pairs_of_sums(sums.tolist())
 
-    Area under the receiver operating characteristic, by Mann and Whitney's U: exact, rounded once.
-    NaN where one of the classes has no weight.
+
+def pair_sums(first: Array, second: Array, below: Array, up_to: Array) -> list[Array]:
+    """What ``pairs_of_sums`` makes pairs of: int64 numbers, as arrays without axes.
 
     Parameters
     ----------
-    weights : from ``RankedWeights``. IN.
+    first, second : int64, (n,); the weights of both classes, of rows or of groups of tied rows; a
+        class's sum stays below 2^62. IN.
+    below, up_to : int64, (n,); the first class's weight at smaller predictions than this one, and
+        at those and this one. IN.
     """
-    first, second = weights[:, 0], weights[:, 1]
-    below = np.cumsum(first) - first
-    total = int(first.sum()) * int(second.sum())
-    if total == 0:
-        return float("nan")
-    twice = 2 * _exact_dot(second, below) + _exact_dot(second, first)
-    return float(Fraction(twice, 2 * total))
+    digits = _digits(second), _digits(below + up_to)
+    return [first.sum(), second.sum(), *((x * y).sum() for x in digits[0] for y in digits[1])]
 
 
-def _exact_dot(a: Int64Array, b: Int64Array) -> int:
-    """The sum of products of integers in 0..2^63 - 1, exactly, by digits of 16 bits."""
-    return sum(
-        int(np.dot(x, y)) << (_DIGIT_BITS * (i + j))
-        for i, x in enumerate(_digits(a))
-        for j, y in enumerate(_digits(b))
+def pairs_of_sums(sums: list[int]) -> OrderedPairs:
+    """Exact pairs from ``pair_sums``: the sum of products of two integers, by their digits."""
+    first, second, *products = sums
+    twice_right = sum(
+        product << (_DIGIT_BITS * (index // _DIGITS + index % _DIGITS))
+        for index, product in enumerate(products)
     )
+    return OrderedPairs(twice_right, first * second, finite=True)
 
 
-def _digits(values: Int64Array) -> list[Int64Array]:
-    """Digits of 16 bits, the lowest first; leading ones that are 0 everywhere are left out."""
-    n_digits = -(-int(values.max(initial=0)).bit_length() // _DIGIT_BITS)
-    mask = np.int64((1 << _DIGIT_BITS) - 1)
-    return [(values >> (_DIGIT_BITS * index)) & mask for index in range(n_digits)]
+def _digits(values: Array) -> list[Array]:
+    """Digits of 16 bits of integers >= 0, the lowest first."""
+    mask = (1 << _DIGIT_BITS) - 1
+    return [(values >> (_DIGIT_BITS * index)) & mask for index in range(_DIGITS)]
 
 
 def _sorted(keys: Int32Array, weights: AnyArray) -> RankedWeights:

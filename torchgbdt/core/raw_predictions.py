@@ -6,6 +6,7 @@ in float64): large offsets cost nothing.
 
 import numpy as np
 
+from torchgbdt.core.array_ops import NUMPY, Array, ArrayOps
 from torchgbdt.core.arrays import Float32Array, Float64Array
 from torchgbdt.core.fixed_point import flush_subnormals
 
@@ -17,10 +18,18 @@ def raw_float32(
 
     All arrays are (n_rows, n_outputs), ``margins`` may be None.
     """
-    high, low = baseline_parts(baseline)
+    raw: Float32Array = add_baseline(baseline_parts(baseline), sums, margins)
+    return raw
+
+
+def add_baseline(
+    parts: tuple[Array, Array], sums: Array, margins: Array | None, ops: ArrayOps = NUMPY
+) -> Array:
+    """See ``raw_float32``; ``parts`` from ``baseline_parts``, as arrays of the library of ops."""
+    high, low = parts
     with np.errstate(over="ignore"):
-        total = sums if margins is None else flush_subnormals(margins + sums)
-        return flush_subnormals(high + flush_subnormals(low + total))
+        total = sums if margins is None else flush_subnormals(margins + sums, ops)
+        return flush_subnormals(high + flush_subnormals(low + total, ops), ops)
 
 
 def raw_float64(

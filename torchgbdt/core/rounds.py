@@ -20,7 +20,6 @@ from torchgbdt.core.fixed_point import (
 from torchgbdt.core.growth import RootTotals, TreeGrower
 from torchgbdt.core.metrics import AreaUnderCurve, MeanLoss, Metric, mean_loss
 from torchgbdt.core.observer import History
-from torchgbdt.core.ranking import merge_rankings
 from torchgbdt.core.settings import TrainerSettings
 from torchgbdt.core.splits import SplitRules
 from torchgbdt.core.tree import Tree
@@ -150,6 +149,5 @@ class Evaluation:
             mean = mean_loss(losses.total, losses.scale, data.total_weight)
             return metric.finish(mean, data.label_variance)
         assert isinstance(metric, AreaUnderCurve)
-        own = self._backend.rank_rows(data.index, data.weight_scale)
-        ranked = merge_rankings(own, self._communicator)
-        return metric.finish(ranked.weights) if ranked.finite else metric.worst
+        pairs = self._backend.count_pairs(data.index, data.weight_scale, self._communicator)
+        return metric.finish(pairs) if pairs.finite else metric.worst

@@ -158,7 +158,7 @@ def check_margins(
             f"{name} has shape {tuple(margins.shape)}; X has {n_rows} rows, so ({n_rows}, "
             f"{n_outputs}) is expected: one margin per raw prediction."
         )
-    result = flush_subnormals(columns)
+    result: Float32Array = flush_subnormals(columns)
     if dropped is not None:
         result[dropped] = 0
     if not np.isfinite(result).all():

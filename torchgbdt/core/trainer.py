@@ -13,12 +13,12 @@ from fractions import Fraction
 from typing import Any
 
 from torchgbdt.core.arrays import Float32Array, Float64Array
-from torchgbdt.core.backend import ComputeBackend, RunRows, RunSettings, histogram_bytes
+from torchgbdt.core.backend import ComputeBackend, RunRows, RunSettings
 from torchgbdt.core.clock import PhaseClock
 from torchgbdt.core.communicator import SINGLE_RANK, Communicator
 from torchgbdt.core.errors import StateError
 from torchgbdt.core.growth import TreeGrower, TreeLimits
-from torchgbdt.core.histogram_plan import HistogramPlan
+from torchgbdt.core.histogram_plan import HistogramPlan, histogram_bytes
 from torchgbdt.core.metrics import MeanLoss, make_metrics
 from torchgbdt.core.model import TRAINED_WITH_MARGIN, Model, check_model
 from torchgbdt.core.objectives import find_objective
