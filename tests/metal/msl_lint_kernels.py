@@ -113,6 +113,10 @@ def _check_buffer(one: Parameter, expected: int) -> Iterator[Finding]:
         yield Finding(one.line, f"{one.name}: {found}; buffers count from 0: {expected} here")
     elif not {"*", "&"} & declared:
         yield Finding(one.line, f"{one.name}: a buffer is a pointer or a reference")
+    elif "&" in declared and "constant" not in declared:
+        yield Finding(one.line, f"{one.name}: a tensor is a pointer; numbers are constant")
+    elif {"constant", "const"} <= declared:
+        yield Finding(one.line, f"{one.name}: constant is const already")
     elif "constant" in declared:
         element = set(one.declaration) - {"constant", "const", "*", "&"}
         if not (element <= {"int", "uint"} or (element == {"float"} and "&" in declared)):

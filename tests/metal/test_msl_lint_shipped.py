@@ -1,8 +1,13 @@
 """The kernels that are shipped pass the lint and clang, in every variant."""
 
+import re
+
 import pytest
-from metal.msl_lint import check_file, check_variant
+from metal.address_spaces import check_address_spaces
+from metal.msl_lint import check_file, check_variant, lint
 from metal.shipped_variants import METAL, shipped_files, variants
+
+from torchgbdt.backends.metal_library import assemble
 
 
 def test_the_folder_of_kernels_is_found() -> None:
@@ -20,3 +25,15 @@ def test_all_variants_of_a_shipped_file_pass(file: str) -> None:
     assert of_file
     found = {problem for constants in of_file for problem in check_variant(file, constants)}
     assert sorted(found) == []
+
+
+def test_every_address_space_of_a_shipped_kernel_is_checked() -> None:
+    text = assemble("build_histograms", variants("build_histograms")[0])
+    other = {"device": "threadgroup", "threadgroup": "device"}
+    passed = []
+    for found in re.finditer(r"^[^/\n]*\b(device|threadgroup) ", text, re.MULTILINE):
+        for space in ("", other[found[1]]):
+            changed = text[: found.start(1)] + space + text[found.end(1) :]
+            if not lint(changed) and not check_address_spaces(changed):
+                passed.append(f"{space} for {found[0]}")
+    assert passed == []

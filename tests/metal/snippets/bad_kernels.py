@@ -28,6 +28,8 @@ BAD_KERNELS = [
     _with_parameters("tensor_in_constant", "tensors are device", "constant float* a [[buffer(0)]]"),
     _with_parameters("bytes_in_constant", "tensors are device", "constant uchar* a [[buffer(0)]]"),
     _with_parameters("long_in_constant", "int words", "constant long& a [[buffer(0)]]"),
+    _with_parameters("number_in_device", "numbers are constant", "device int& n [[buffer(0)]]"),
+    _with_parameters("constant_const", "const already", "constant const int* a [[buffer(0)]]"),
     _with_parameters(
         "dynamic_group_memory",
         "dynamic threadgroup memory",

@@ -94,6 +94,14 @@ BAD_MEMORY = [
         "kernel void k(device Sum* a [[buffer(0)]], uint i [[thread_position_in_grid]])"
         "{ a[i].add(3); }",
     ),
+    BadSnippet(
+        "wrong_space_beside_choice_of_structs",
+        "address spaces",
+        "no matching function",
+        "struct S { int a; };\n"
+        "inline void write(device int* out, S s) { out[0] = s.a; }\n"
+        "inline void bad(threadgroup int* out, S s) { write(out, out[0] > 0 ? s : S{3}); }",
+    ),
     # --- variables of the program
     BadSnippet("global_variable", "address spaces", "constant address space", "uint total;"),
     BadSnippet("global_const", "address spaces", "constant address space", "const uint n = 3;"),
