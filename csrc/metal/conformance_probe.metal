@@ -69,13 +69,13 @@ inline void probe_integers(device const int* words, thread Results& results) {
     device const int* inputs [[buffer(0)]],     // IN  int32 (12, 256): words for floats, integers
     device uint* results [[buffer(1)]],         // OUT int32 (n_results, 256)
     device atomic_uint* maximum [[buffer(2)]],  // IN-OUT int32 (1,): zero; max of low words
-    constant int& nonce [[buffer(3)]], uint thread [[thread_index_in_threadgroup]],
+    constant int& nonce [[buffer(3)]], uint index [[thread_index_in_threadgroup]],
     uint width [[threads_per_simdgroup]], uint lane [[thread_index_in_simdgroup]]) {
     threadgroup atomic_uint cells[256];
     threadgroup atomic_uint sum[2];
-    Results found = {results + thread};
-    probe_floats(inputs + thread, found);
-    device const int* integers = inputs + 7 * 256 + thread;
+    Results found = {results + index};
+    probe_floats(inputs + index, found);
+    device const int* integers = inputs + 7 * 256 + index;
     probe_integers(integers, found);
     const uint word = static_cast<uint>(integers[0]);
 
@@ -86,18 +86,18 @@ inline void probe_integers(device const int* words, thread Results& results) {
     found.add(simd_max(word));
 
     // Each cell is added to once, by the thread before: the addition returns what was there.
-    atomic_store_explicit(&cells[thread], word, memory_order_relaxed);
-    if (thread < 2) {
-        atomic_store_explicit(&sum[thread], 0u, memory_order_relaxed);
+    atomic_store_explicit(&cells[index], word, memory_order_relaxed);
+    if (index < 2) {
+        atomic_store_explicit(&sum[index], 0u, memory_order_relaxed);
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    const uint other = (thread + 1) % 256;
+    const uint other = (index + 1) % 256;
     found.add(atomic_fetch_add_explicit(&cells[other], word, memory_order_relaxed));
     // A sum in two words: each addition learns from what it returns whether it carries.
     const uint before = atomic_fetch_add_explicit(&sum[0], word, memory_order_relaxed);
     atomic_fetch_add_explicit(&sum[1], before + word < word ? 1u : 0u, memory_order_relaxed);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    found.add(atomic_load_explicit(&cells[thread], memory_order_relaxed));
+    found.add(atomic_load_explicit(&cells[index], memory_order_relaxed));
     found.add(atomic_load_explicit(&sum[0], memory_order_relaxed));
     found.add(atomic_load_explicit(&sum[1], memory_order_relaxed));
     atomic_fetch_max_explicit(maximum, word, memory_order_relaxed);

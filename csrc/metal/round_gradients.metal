@@ -24,7 +24,7 @@ using namespace torchgbdt;
     constant int* scales [[buffer(7)]],  // per output: of gradients, of Hessians; exponents of two
     constant int& nonce [[buffer(8)]], uint position [[thread_position_in_grid]],
     uint n_threads [[threads_per_grid]], uint group [[threadgroup_position_in_grid]],
-    uint n_groups [[threadgroups_per_grid]], uint thread [[thread_index_in_threadgroup]]) {
+    uint n_groups [[threadgroups_per_grid]], uint index [[thread_index_in_threadgroup]]) {
     threadgroup long cells[group_size];
     const int n_sums = 2 * tree_outputs + 1;
     device long* of_group = partials + static_cast<long>(group) * n_sums;
@@ -51,15 +51,15 @@ using namespace torchgbdt;
             hessian_sum += fixed_hessian;
             n_raised += fixed_hessian - round_gradient(hessian, of_hessian);
         }
-        gradient_sum = sum_over_group(gradient_sum, cells, thread);
-        hessian_sum = sum_over_group(hessian_sum, cells, thread);
-        if (thread == 0) {
+        gradient_sum = sum_over_group(gradient_sum, cells, index);
+        hessian_sum = sum_over_group(hessian_sum, cells, index);
+        if (index == 0) {
             of_group[2 * output] = gradient_sum;
             of_group[2 * output + 1] = hessian_sum;
         }
     }
-    n_raised = sum_over_group(n_raised, cells, thread);
-    if (thread == 0) {
+    n_raised = sum_over_group(n_raised, cells, index);
+    if (index == 0) {
         of_group[n_sums - 1] = n_raised;
     }
     if (position == 0) {

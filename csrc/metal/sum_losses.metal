@@ -23,15 +23,15 @@ inline long long_of_float(float x) {
     constant int& scale [[buffer(3)]],  // exponent of two, -126..120
     constant int& nonce [[buffer(4)]], uint position [[thread_position_in_grid]],
     uint n_threads [[threads_per_grid]], uint group [[threadgroup_position_in_grid]],
-    uint n_groups [[threadgroups_per_grid]], uint thread [[thread_index_in_threadgroup]]) {
+    uint n_groups [[threadgroups_per_grid]], uint index [[thread_index_in_threadgroup]]) {
     threadgroup long cells[group_size];
     const float power = power_of_two(scale);
     long sum = 0;
     for (long row = position; row < n_rows; row += n_threads) {
         sum += long_of_float(round_half_even(losses[row] * power));
     }
-    sum = sum_over_group(sum, cells, thread);
-    if (thread == 0) {
+    sum = sum_over_group(sum, cells, index);
+    if (index == 0) {
         partials[group] = sum;
     }
     if (position == 0) {

@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from .token_pass import KernelSignature, MetalSyntaxError, Parameter, rewrite
+from .token_pass import KernelSignature, Parameter, rewrite
+from .tokens import MetalSyntaxError
 
 _HERE = Path(__file__).parent
 _SOURCE_NAME = "kernel.metal"
@@ -135,7 +136,7 @@ def _runtime(options: BuildOptions) -> Path:
 
 @lru_cache
 def _headers_and_sources() -> str:
-    files = sorted([*_HERE.glob("*.h"), *_HERE.glob("*.cpp"), *_HERE.glob("token_pass.py")])
+    files = sorted([*_HERE.glob("*.h"), *_HERE.glob("*.cpp"), *_HERE.glob("token*.py")])
     return "".join(f"{path.name}\n{path.read_text('utf-8')}" for path in files)
 
 
