@@ -12,7 +12,7 @@ Both need the package libclang only. Nothing is compiled further or run.
 import ctypes
 import re
 import tempfile
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from clang import cindex
@@ -44,6 +44,7 @@ def check_cpp14(text: str) -> list[Finding]:
     return _errors(_parse(text, "C++14"))
 
 
+@lru_cache(maxsize=1)  # the lint looks at what check_address_spaces has read
 def parse(text: str) -> cindex.TranslationUnit:
     """An assembled text as C++ for OpenCL; where there are errors, as much as was understood."""
     unit = _parse(text, "C++ for OpenCL")

@@ -15,7 +15,7 @@ from importlib import resources
 from metal.address_spaces import active_text, check_address_spaces, check_cpp14, parse
 from metal.msl_lint_flow import check_barriers
 from metal.msl_lint_kernels import check_kernel, find_kernels
-from metal.msl_lint_text import Finding, assemble_with_places, tokens, without_directives
+from metal.msl_lint_text import Finding, assemble_with_places, code_tokens, tokens
 from metal.msl_lint_tokens import check_ascii, check_directives, check_tokens
 from metal.msl_lint_tree import read_tree
 from metal.msl_lint_types import check_types
@@ -31,7 +31,7 @@ def lint(text: str) -> list[Finding]:
     """What is wrong with an assembled text."""
     unit = parse(text)
     active = active_text(text, unit)
-    kernels = find_kernels(tokens(without_directives(active)))
+    kernels = find_kernels(code_tokens(active))
     found = [*check_ascii(text), *check_directives(active), *check_tokens(tokens(active))]
     for kernel in kernels:
         found += check_kernel(kernel)
@@ -61,7 +61,7 @@ def check_variant(file: str, constants: Mapping[str, int | str]) -> list[str]:
 
 def _check_names(file: str, text: str) -> Iterator[Finding]:
     """Kernels are named as their file, or as its twin: with a word of its name."""
-    kernels = find_kernels(tokens(without_directives(text)))
+    kernels = find_kernels(code_tokens(text))
     if not kernels:
         yield Finding(1, f"{file}.metal has no kernel")
     for kernel in kernels:

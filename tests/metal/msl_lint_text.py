@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from unittest import mock
 
 from torchgbdt.backends import metal_library
@@ -46,6 +47,7 @@ _TOKEN = re.compile(
 )
 
 
+@lru_cache(maxsize=1)  # several rules look at one text
 def tokens(text: str) -> list[Token]:
     """All tokens; those of preprocessor lines, too."""
     found = []
@@ -57,16 +59,15 @@ def tokens(text: str) -> list[Token]:
     return found
 
 
-def without_directives(text: str) -> str:
-    """The text with preprocessor lines blank; lines keep their numbers."""
-    lines = text.split("\n")
-    in_directive = False
-    for index, line in enumerate(lines):
-        in_directive = in_directive or line.lstrip().startswith("#")
-        if in_directive:
-            lines[index] = ""
-            in_directive = line.endswith("\\")
-    return "\n".join(lines)
+def code_tokens(text: str) -> list[Token]:
+    """Tokens without those of preprocessor lines."""
+    directives = set()
+    continues = False
+    for number, line in enumerate(text.split("\n"), start=1):
+        if continues or line.lstrip().startswith("#"):
+            directives.add(number)
+            continues = line.endswith("\\")
+    return [token for token in tokens(text) if token.line not in directives]
 
 
 @dataclass(frozen=True)

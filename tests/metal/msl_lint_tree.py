@@ -36,9 +36,11 @@ class Node:
 
     def walk(self) -> Iterator["Node"]:
         """This node and all below, in the order of the text."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting.extend(reversed(node.children))
 
 
 def read_tree(unit: TranslationUnit) -> list[Node]:
