@@ -7,7 +7,7 @@
 
 using namespace torchgbdt;
 
-// How many of the ascending cuts are smaller: the place of the first that is not. count <= 255.
+// How many of the ascending cuts are smaller: the place of the first that is not. count <= 254.
 inline uint count_below(device const KEY* cuts, int count, KEY key) {
     int begin = 0;
     while (count > 0) {
@@ -35,15 +35,16 @@ kernel void bin_features(
     const Strides steps = read_strides(strides);
     const long kept = static_cast<long>(position.x);
     const long row = HAS_KEPT_ROWS ? kept_rows[kept] : kept;
-    const int first_feature = static_cast<int>(position.y) * 8;
     uint codes[2] = {0, 0};
-    for (int i = 0; i < 8 && first_feature + i < n_features; ++i) {
-        const int feature = first_feature + i;
-        device const int* own = cut_ranges + 3 * feature;
-        const KEY key = read_key(x, steps, row, feature);
-        const uint code =
-            is_missing(key) ? static_cast<uint>(own[2]) : count_below(cuts + own[0], own[1], key);
-        codes[i / 4] |= code << (8 * (i % 4));
+    for (int i = 0; i < 8; ++i) {
+        const int feature = static_cast<int>(position.y) * 8 + i;
+        if (feature < n_features) {
+            device const int* range = cut_ranges + 3 * feature;
+            const KEY key = read_key(x, steps, row, feature);
+            const uint code = is_missing(key) ? static_cast<uint>(range[2])
+                                              : count_below(cuts + range[0], range[1], key);
+            codes[i / 4] |= code << (8 * (i % 4));
+        }
     }
     uint2 word;
     word.x = codes[0];

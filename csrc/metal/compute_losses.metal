@@ -1,4 +1,4 @@
-// Metrics: losses of rows in float32, and their exact sum in fixed point. See core.metrics.
+// Metrics: losses of rows in float32. The definition is core.metrics.
 //
 // Constants:
 //   METRIC       MetricKind: 0 squared error, 1 absolute error, 2 logistic loss, 3 logistic error,
@@ -6,11 +6,51 @@
 //   HAS_WEIGHTS  0 or 1
 //   HAS_MARGINS  0 or 1; 0 for metrics 0 and 1, whose labels have them
 #include "metal/extremes.h"
-#include "metal/group_sums.h"
 #include "metal/raw_predictions.h"
 #include "shared/metric_math.h"
 
 using namespace torchgbdt;
+
+// A label that is no class gives NaN, as does a prediction that is NaN.
+inline float softmax_loss_of_row(RawPredictions rows, long row, int n_outputs, float label) {
+    const LargestPrediction largest = find_largest(rows, row, n_outputs);
+    const float rest = sum_other_terms(rows, row, n_outputs, largest);
+    float own = not_a_number();
+    for (int column = 0; column < n_outputs; ++column) {
+        own = label == static_cast<float>(column) ? read_raw(rows, row, column) : own;
+    }
+    return softmax_loss(largest.value, rest, own);
+}
+
+// The predicted class is the first that has the largest prediction.
+inline float softmax_error_of_row(RawPredictions rows, long row, int n_outputs, float label) {
+    const LargestPrediction largest = find_largest(rows, row, n_outputs);
+    float nan = 0.0f;
+    for (int column = 0; column < n_outputs; ++column) {
+        const float x = read_raw(rows, row, column);
+        nan = x == x ? nan : x;
+    }
+    return softmax_error(largest.column, label, nan);
+}
+
+// Before weights.
+inline float loss_of_row(RawPredictions rows, long row, int n_outputs, float label) {
+    switch (static_cast<MetricKind>(METRIC)) {
+        case MetricKind::squared_error:
+            return squared_error_loss(rows.sums[row], label);
+        case MetricKind::absolute_error:
+            return absolute_error_loss(rows.sums[row], label);
+        case MetricKind::logistic_loss:
+            return logistic_loss(read_raw(rows, row, 0), label);
+        case MetricKind::logistic_error:
+            return logistic_error(read_raw(rows, row, 0), label);
+        case MetricKind::softmax_loss:
+            return softmax_loss_of_row(rows, row, n_outputs, label);
+        case MetricKind::softmax_error:
+            break;
+    }
+    return softmax_error_of_row(rows, row, n_outputs, label);
+}
 
 // Layout: all column-major.
 // Grid:   whole groups of 256 threads, any number of them; rows are shared out in turn.
@@ -30,16 +70,17 @@ using namespace torchgbdt;
     device atomic_uint* extremes [[buffer(6)]],     // IN-OUT int32 (2,)
     constant int& n_rows [[buffer(7)]], constant int& n_outputs [[buffer(8)]],
     constant int& nonce [[buffer(9)]], uint position [[thread_position_in_grid]],
-    uint n_threads [[threads_per_grid]], uint lane [[thread_index_in_simdgroup]]) {}
-
-// Layout: losses (n_rows,).
-// Grid:   whole groups of 256 threads, 1..256 groups; rows are shared out in turn.
-// Writes: each group its sum of round_half_even(loss * 2^scale).
-[[max_total_threads_per_threadgroup(256)]] kernel void sum_losses(
-    device const float* losses [[buffer(0)]],  // IN  float32 (n_rows,), finite
-    device long* partials [[buffer(1)]],       // OUT int64 (n_groups + 1,): sums; last, the nonce
-    constant int& n_rows [[buffer(2)]],
-    constant int& scale [[buffer(3)]],  // exponent of two, -126..120
-    constant int& nonce [[buffer(4)]], uint position [[thread_position_in_grid]],
-    uint n_threads [[threads_per_grid]], uint group [[threadgroup_position_in_grid]],
-    uint n_groups [[threadgroups_per_grid]], uint thread [[thread_index_in_threadgroup]]) {}
+    uint n_threads [[threads_per_grid]], uint lane [[thread_index_in_simdgroup]]) {
+    const RawPredictions rows = {predictions, margins, baseline, n_rows};
+    uint largest = 0;
+    for (long row = position; row < n_rows; row += n_threads) {
+        float loss = loss_of_row(rows, row, n_outputs, labels[row]);
+        loss = HAS_WEIGHTS ? weighted(loss, weights[row]) : loss;
+        losses[row] = loss;
+        largest = max(largest, magnitude_word(loss));
+    }
+    join_largest(extremes, largest, lane);
+    if (position == 0) {
+        atomic_store_explicit(extremes + 1, static_cast<uint>(nonce), memory_order_relaxed);
+    }
+}

@@ -11,8 +11,8 @@ inline uint magnitude_word(float x) {
     return float_bits(x) & 0x7fffffffu;
 }
 
-// Largest for the smallest number: the number is `float_of_bits(order(~word))`, where order turns
-// back what is done here: of negative numbers all bits are inverted, of others the sign.
+// Largest for the smallest number. ~word is ordered like the numbers: it has all bits of negative
+// numbers inverted, and the sign of others.
 inline uint smallness_word(float x) {
     const uint bits = float_bits(x);
     return ~(bits ^ ((bits & 0x80000000u) != 0 ? 0xffffffffu : 0x80000000u));
