@@ -17,7 +17,8 @@ from .token_pass import KernelSignature, Parameter, rewrite
 from .tokens import MetalSyntaxError
 
 _HERE = Path(__file__).parent
-_SOURCE_NAME = "kernel.metal"
+SOURCE_NAME = "kernel.metal"
+"""What the compiler takes the text for."""
 
 # Floating point as the contract has it. Kernels read vectors of bytes: no strict aliasing.
 _FLAGS = (
@@ -51,6 +52,7 @@ class BuildOptions:
 class BuiltLibrary:
     """A loaded library and the kernels in it."""
 
+    path: Path
     library: ctypes.CDLL
     runtime: ctypes.CDLL
     kernels: tuple[KernelSignature, ...]
@@ -66,7 +68,7 @@ def build(source: str, options: BuildOptions) -> BuiltLibrary:
     runtime = _runtime(options)
     flags = [*_FLAGS, *_KERNEL_FLAGS, f"-std={options.standard}"]
     if options.instrumented:
-        flags += ["-fsanitize=thread", "-DEMU_INSTRUMENTED"]
+        flags += ["-fsanitize=thread", "-DEMU_INSTRUMENTED", "-g1"]  # -g1: lines
     key = _key("kernel", source, *flags, runtime.stem)
     library = _folder() / f"{key}.so"
     signatures = library.with_suffix(".json")
@@ -74,7 +76,7 @@ def build(source: str, options: BuildOptions) -> BuiltLibrary:
         kernels = _compile_kernel(source, flags, runtime, library)
         with _atomically(signatures) as path:
             path.write_text(json.dumps([asdict(kernel) for kernel in kernels]), "utf-8")
-    return BuiltLibrary(_load(library), _load(runtime), _read_signatures(signatures))
+    return BuiltLibrary(library, _load(library), _load(runtime), _read_signatures(signatures))
 
 
 def _read_signatures(path: Path) -> tuple[KernelSignature, ...]:
@@ -89,14 +91,14 @@ def _compile_kernel(
 ) -> list[KernelSignature]:
     if not source.isascii():
         raise SyntaxError("the source has characters that are not ASCII")
-    text = f'#line 1 "{_SOURCE_NAME}"\n' + _METAL_INCLUDE.sub("", source)
+    text = f'#line 1 "{SOURCE_NAME}"\n' + _METAL_INCLUDE.sub("", source)
     preprocessed = _run([_compiler(), *flags, "-E", "-x", "c++", "-"], text)
     try:
         cpp, kernels = rewrite(preprocessed)
     except MetalSyntaxError as error:
-        message = f"{_SOURCE_NAME}:{error.line}: error: {error.message}"
+        message = f"{SOURCE_NAME}:{error.line}: error: {error.message}"
         raise SyntaxError(message) from None
-    text = f'#include "metal_shim.h"\n#include "entry.h"\n#line 1 "{_SOURCE_NAME}"\n{cpp}'
+    text = f'#include "metal_shim.h"\n#include "entry.h"\n#line 1 "{SOURCE_NAME}"\n{cpp}'
     with _atomically(library) as path:
         command = [_compiler(), *flags, f"-I{_HERE}", "-shared", "-x", "c++", "-", "-x", "none"]
         _run_linking([*command, str(runtime), "-lm"], text, path, "-fsanitize=thread" in flags)
@@ -122,10 +124,10 @@ def _run_linking(command: list[str], text: str, path: Path, instrumented: bool) 
 
 @lru_cache
 def _runtime(options: BuildOptions) -> Path:
-    flags = [*_FLAGS, "-std=c++17", "-Wall", "-Wextra"]
+    flags = [*_FLAGS, "-std=c++17", "-Wall", "-Wextra", "-fvisibility=hidden"]
     if options.ucontext:
         flags.append("-DEMU_UCONTEXT")
-    sources = [_HERE / "runtime.cpp"]
+    sources = sorted(_HERE.glob("*.cpp"))
     library = _folder() / f"{_key('runtime', _headers_and_sources(), *flags)}.so"
     if not library.exists():
         with _atomically(library) as path:

@@ -10,7 +10,7 @@ CPU tensors stand in for MPS tensors. A dispatch has ended when its call returns
 from dataclasses import dataclass
 
 from .build import BuildOptions, BuiltLibrary, build
-from .dispatch import CountersRecord, EmulatedKernel, Launcher
+from .dispatch import COUNTERS, CountersRecord, EmulatedKernel, Launcher, Modes
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,9 @@ class EmulatorOptions:
     ----------
     shuffle_seed : orders groups, and the threads of a group between barriers; None: ascending.
     flush_subnormals : float32 numbers below 2^-126 are 0, as inputs and as results.
-    checked : find races, uninitialised threadgroup memory and accesses out of bounds; slow.
+    checked : find races, uninitialised threadgroup memory and accesses out of bounds; about a
+        million accesses per second.
+    counting : count bytes and atomics, too; implied by checked.
     max_total_threads : the largest group a kernel takes, unless it asks for less.
     standard : of C++, "c++14" or "c++17".
     ucontext : switch fibres the portable way.
@@ -30,22 +32,10 @@ class EmulatorOptions:
     shuffle_seed: int | None = None
     flush_subnormals: bool = False
     checked: bool = False
+    counting: bool = False
     max_total_threads: int = 1024
     standard: str = "c++14"
     ucontext: bool = False
-
-
-@dataclass(frozen=True)
-class Counters:
-    """What a device has done since it was made.
-
-    dispatches, groups and threads that ran; barriers: threads that waited at one.
-    """
-
-    dispatches: int
-    groups: int
-    threads: int
-    barriers: int
 
 
 class EmulatedDevice:
@@ -58,31 +48,27 @@ class EmulatedDevice:
     def compile_shader(self, source: str) -> "EmulatedLibrary":
         """As ``torch.mps.compile_shader``; SyntaxError with the compiler's message."""
         options = self.options
-        built = build(source, BuildOptions(options.checked, options.standard, options.ucontext))
-        return EmulatedLibrary(built, source, options, self._counters)
+        instrumented = options.checked or options.counting
+        built = build(source, BuildOptions(instrumented, options.standard, options.ucontext))
+        seed, flush = options.shuffle_seed, options.flush_subnormals
+        modes = Modes(seed, flush, options.checked, options.counting)
+        launcher = Launcher(built, source, modes, self._counters)
+        return EmulatedLibrary(built, launcher, options.max_total_threads)
 
-    def counters(self) -> Counters:
-        record = self._counters
-        return Counters(record.dispatches, record.groups, record.threads, record.barriers)
+    def counters(self) -> dict[str, int]:
+        """What has run since the device was made, by the names of ``dispatch.COUNTERS``.
+
+        Without ``counting``, only dispatches, groups, threads, and barriers of all threads.
+        """
+        return {name: getattr(self._counters, name) for name in COUNTERS}
 
 
 class EmulatedLibrary:
     """Kernels as attributes; a missing one is a RuntimeError, as with torch."""
 
-    def __init__(
-        self, built: BuiltLibrary, source: str, options: EmulatorOptions, counters: CountersRecord
-    ) -> None:
-        launcher = Launcher(
-            built.runtime,
-            source.splitlines(),
-            counters,
-            options.shuffle_seed,
-            options.flush_subnormals,
-        )
+    def __init__(self, built: BuiltLibrary, launcher: Launcher, max_threads: int) -> None:
         self._kernels = {
-            signature.name: EmulatedKernel(
-                built.library, signature, launcher, options.max_total_threads
-            )
+            signature.name: EmulatedKernel(built.library, signature, launcher, max_threads)
             for signature in built.kernels
         }
 

@@ -3,33 +3,47 @@
 import ctypes
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from .arguments import MAX_BYTES, cast_of, pack
-from .token_pass import KernelSignature
+from .build import BuiltLibrary
+from .lines import SourceLines
+from .token_pass import MAX_BUFFERS, KernelSignature
 
-MAX_BUFFERS = 31
+COUNTERS = (
+    *("dispatches", "groups", "threads", "barriers"),
+    *("device_bytes_read", "device_bytes_written"),
+    *("threadgroup_bytes_read", "threadgroup_bytes_written"),
+    *("device_atomics", "threadgroup_atomics", "returning_threadgroup_atomics"),
+)
+
 SIMD_WIDTH = 32
 
-# emu_dispatch of dispatch.h: kernel, buffers, counters, seed, threads, group, shuffle, flush.
-_DISPATCH = struct.Struct(f"=Q{MAX_BUFFERS}QQQ3I3III")
+# emu_dispatch of dispatch.h: kernel, buffers, counters, extents, seed, threads, group, shuffle,
+# flush_subnormals, n_extents, checked.
+_DISPATCH = struct.Struct(f"=Q{MAX_BUFFERS}QQQQ3I3IIIII")
+
+# emu_extent of dispatch.h: address, size, argument, flags.
+_EXTENT = struct.Struct("=QQII")
+_MAY_WRITE = 1
+_BY_VALUE = 2
 
 
 class CountersRecord(ctypes.Structure):
     """emu_counters of dispatch.h."""
 
-    _fields_ = [
-        (name, ctypes.c_ulonglong) for name in ("dispatches", "groups", "threads", "barriers")
-    ]
+    _fields_ = [(name, ctypes.c_ulonglong) for name in COUNTERS]
 
 
 class _Failure(ctypes.Structure):
     """emu_failure of dispatch.h."""
 
     _fields_ = [
-        ("line", ctypes.c_int),
+        ("where", ctypes.c_int),
+        ("other", ctypes.c_int),
         ("group", ctypes.c_uint * 3),
         ("thread", ctypes.c_uint * 3),
         ("message", ctypes.c_char * 256),
@@ -48,25 +62,32 @@ class _KernelRecord(ctypes.Structure):
     ]
 
 
+@dataclass(frozen=True)
+class Modes:
+    """How dispatches run; see EmulatorOptions."""
+
+    shuffle_seed: int | None
+    flush_subnormals: bool
+    checked: bool
+    counting: bool
+
+
 class Launcher:
     """What the kernels of a library share: the runtime, and memory for numbers by value."""
 
     def __init__(
-        self,
-        runtime: ctypes.CDLL,
-        lines: list[str],
-        counters: CountersRecord,
-        shuffle_seed: int | None,
-        flush_subnormals: bool,
+        self, built: BuiltLibrary, source: str, modes: Modes, counters: CountersRecord
     ) -> None:
-        self._lines = lines
-        self._failure = _Failure.in_dll(runtime, "emu_last_failure")
-        self._run = runtime.emu_run
+        self._lines = SourceLines(source, built.path)
+        self._failure = _Failure.in_dll(built.runtime, "emu_last_failure")
+        self._run = built.runtime.emu_run
         self._run.argtypes = [ctypes.c_void_p]
         self._run.restype = ctypes.c_int
         self._dispatch = ctypes.create_string_buffer(_DISPATCH.size)
         self._dispatch_address = ctypes.addressof(self._dispatch)
-        # One page per argument, and one more: pages keep lists aligned for every type.
+        self._extents = ctypes.create_string_buffer(MAX_BUFFERS * _EXTENT.size)
+        self._extents_address = ctypes.addressof(self._extents)
+        # A page per argument, and one more: pages align lists for every type.
         self._values = ctypes.create_string_buffer((MAX_BUFFERS + 1) * MAX_BYTES)
         start = ctypes.addressof(self._values)
         self._values_offset = -start % MAX_BYTES
@@ -74,8 +95,11 @@ class Launcher:
         self._values_view = memoryview(self._values).cast("B")
         self._counters = counters  # which the runtime writes: it must live on
         self._counters_address = ctypes.addressof(counters)
-        self._seed = shuffle_seed or 0
-        self._modes = (int(shuffle_seed is not None), int(flush_subnormals))
+        self._seed = modes.shuffle_seed or 0
+        self._shuffle = int(modes.shuffle_seed is not None)
+        self._flush = int(modes.flush_subnormals)
+        self._checked = int(modes.checked)
+        self.needs_extents = modes.checked or modes.counting
 
     def bind_value(self, index: int, data: bytes) -> int:
         """Copy numbers by value; return their address."""
@@ -84,12 +108,23 @@ class Launcher:
         self._values_view[begin : begin + len(data)] = data
         return self._values_address + offset
 
+    def bind_extent(self, place: int, address: int, size: int, index: int, flags: int) -> None:
+        """Say how many bytes argument ``index`` binds."""
+        _EXTENT.pack_into(self._extents, place * _EXTENT.size, address, size, index, flags)
+
     def run(
-        self, name: str, kernel: int, buffers: list[int], threads: list[int], group: list[int]
+        self,
+        name: str,
+        kernel: int,
+        buffers: list[int],
+        n_extents: int,
+        threads: list[int],
+        group: list[int],
     ) -> None:
         """Run a dispatch to its end; RuntimeError if it fails."""
-        words = (kernel, *buffers, self._counters_address, self._seed, *threads, *group)
-        _DISPATCH.pack_into(self._dispatch, 0, *words, *self._modes)
+        addresses = (kernel, *buffers, self._counters_address, self._extents_address)
+        modes = (self._shuffle, self._flush, n_extents, self._checked)
+        _DISPATCH.pack_into(self._dispatch, 0, *addresses, self._seed, *threads, *group, *modes)
         self._seed = (self._seed + 1) % 2**64  # no two dispatches in the same order
         if self._run(self._dispatch_address) != 0:
             raise RuntimeError(self._describe(name))
@@ -97,12 +132,13 @@ class Launcher:
     def _describe(self, name: str) -> str:
         failure = self._failure
         message = failure.message.decode("ascii", "replace")
-        where = f"group {tuple(failure.group)}, thread {tuple(failure.thread)}"
-        line = failure.line
-        code = ""
-        if 0 < line <= len(self._lines):
-            code = f", line {line}: {self._lines[line - 1].strip()}"
-        return f"kernel {name!r}: {message} ({where}{code})"
+        text = (
+            f"kernel {name!r}: {message}; in group {tuple(failure.group)}, "
+            f"thread {tuple(failure.thread)}{self._lines.describe(failure.where)}"
+        )
+        if failure.other != 0:
+            text += f"; the other access{self._lines.describe(failure.other)}"
+        return text
 
 
 class EmulatedKernel:
@@ -122,6 +158,7 @@ class EmulatedKernel:
         self.max_threads_per_threadgroup = min(own, max_threads) if own else max_threads
         self.static_thread_group_memory_length = self._record.threadgroup_bytes
         self._indices = {one.index for one in signature.buffers}
+        self._written = {one.index for one in signature.buffers if one.is_written}
         self._constants = {one.index for one in signature.buffers if one.space == "constant"}
 
     def __call__(
@@ -132,18 +169,25 @@ class EmulatedKernel:
         arg_casts: str | dict[int, str] | None = None,
     ) -> None:
         """Run a dispatch to its end; see metal's calling convention in the tests of this file."""
+        launcher = self._launcher
         buffers = [0] * MAX_BUFFERS
         if len(args) > MAX_BUFFERS:
             raise RuntimeError(f"{len(args)} arguments: Metal has {MAX_BUFFERS} buffers")
         grid = None if threads is None else _sizes(threads, "threads")
         for i, value in enumerate(args):
             if isinstance(value, torch.Tensor):
-                buffers[i] = self._bind_tensor(i, value)
+                self._check_tensor(i, value)
+                buffers[i] = value.data_ptr()
                 if grid is None:
                     grid = [value.numel()]
+                if launcher.needs_extents:
+                    flags = _MAY_WRITE if i in self._written else 0
+                    launcher.bind_extent(i, buffers[i], _extent(value), i, flags)
             else:
                 data = pack(value, cast_of(arg_casts, i))
-                buffers[i] = self._launcher.bind_value(i, data)
+                buffers[i] = launcher.bind_value(i, data)
+                if launcher.needs_extents:
+                    launcher.bind_extent(i, buffers[i], len(data), i, _BY_VALUE)
         if self._indices != set(range(len(args))):
             raise RuntimeError(self._misfit(len(args)))
         if grid is None or not 1 <= len(grid) <= 3:
@@ -153,9 +197,9 @@ class EmulatedKernel:
             raise RuntimeError(f"threads {grid} and group_size {group} must be positive")
         ones = [1] * (3 - len(grid))
         name = self._signature.name
-        self._launcher.run(name, self._address, buffers, grid + ones, group + ones)
+        launcher.run(name, self._address, buffers, len(args), grid + ones, group + ones)
 
-    def _bind_tensor(self, index: int, tensor: torch.Tensor) -> int:
+    def _check_tensor(self, index: int, tensor: torch.Tensor) -> None:
         if tensor.device.type != "cpu":
             raise RuntimeError("CPU tensors stand in for MPS tensors")
         if tensor.dtype == torch.float64:
@@ -165,7 +209,6 @@ class EmulatedKernel:
                 f"argument {index} is a tensor: bind tensors as device pointers, since the "
                 f"constant address space may want their offset aligned to 256 bytes"
             )
-        return tensor.data_ptr()
 
     def _group(self, grid: list[int], group_size: int | Sequence[int] | None) -> list[int]:
         limit = self.max_threads_per_threadgroup
@@ -187,6 +230,14 @@ class EmulatedKernel:
             f"kernel {self._signature.name!r} takes buffers {{{wanted}}}; "
             f"{n_arguments} arguments were passed"
         )
+
+
+def _extent(tensor: torch.Tensor) -> int:
+    """Bytes from the first element of a view to the end of its last."""
+    if tensor.numel() == 0:
+        return 0
+    last = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+    return (last + 1) * tensor.element_size()
 
 
 def _sizes(value: int | Sequence[int], name: str) -> list[int]:

@@ -1,6 +1,13 @@
 // What the token pass writes around a kernel.
 #pragma once
 
+// Reads the runtime's own memory: nothing to check.
+#ifdef EMU_INSTRUMENTED
+#define EMU_ENTRY __attribute__((no_sanitize("thread")))
+#else
+#define EMU_ENTRY
+#endif
+
 namespace emu {
 
 // How an attribute of a kernel parameter becomes a value of the parameter's type.

@@ -31,9 +31,6 @@ inline void emu_check_space(const void* address, int line) {
     }
 }
 
-// Before an access; `kind` says what it does.
-enum emu_access { emu_load = 1, emu_store = 2, emu_returning = 4 };
-
 template <typename T>
 inline void emu_access_atomic(const void* address, int kind, int line) {
     emu_check_space<T>(address, line);
@@ -44,11 +41,33 @@ inline void emu_access_atomic(const void* address, int kind, int line) {
 #endif
 }
 
+#ifdef EMU_INSTRUMENTED
+// What an atomic function returns: tells whether anybody uses it.
+template <typename T>
+class fetched {
+  public:
+    EMU_ATOMIC fetched(T value, const volatile void* address) : value_(value), address_(address) {}
+    operator T() const {
+        emu_atomic_result(const_cast<const void*>(address_));
+        return value_;
+    }
+
+  private:
+    T value_;
+    const volatile void* address_;
+};
+#define EMU_FETCHED(value) fetched<T>(value, object)
+#else
+template <typename T>
+using fetched = T;
+#define EMU_FETCHED(value) value
+#endif
+
 template <typename T>
 EMU_ATOMIC T atomic_load_explicit(const volatile atomic<T>* object, memory_order,
                                   int line = __builtin_LINE()) {
     static_assert(is_one_of<T, int, uint, float, bool>::value, "no such atomic load in MSL");
-    emu_access_atomic<T>(const_cast<const atomic<T>*>(object), emu_load | emu_returning, line);
+    emu_access_atomic<T>(const_cast<const atomic<T>*>(object), emu_load, line);
     return object->emu_value;
 }
 
@@ -61,14 +80,14 @@ EMU_ATOMIC void atomic_store_explicit(volatile atomic<T>* object, typename scala
 }
 
 template <typename T>
-EMU_ATOMIC T atomic_exchange_explicit(volatile atomic<T>* object, typename scalar<T>::type desired,
-                                      memory_order, int line = __builtin_LINE()) {
+EMU_ATOMIC fetched<T> atomic_exchange_explicit(volatile atomic<T>* object,
+                                               typename scalar<T>::type desired, memory_order,
+                                               int line = __builtin_LINE()) {
     static_assert(is_one_of<T, int, uint, float, bool>::value, "no such atomic exchange in MSL");
-    emu_access_atomic<T>(const_cast<atomic<T>*>(object), emu_load | emu_store | emu_returning,
-                         line);
+    emu_access_atomic<T>(const_cast<atomic<T>*>(object), emu_load | emu_store, line);
     const T old = object->emu_value;
     object->emu_value = desired;
-    return old;
+    return EMU_FETCHED(old);
 }
 
 // Never fails without a reason here; on a device it may.
@@ -78,8 +97,7 @@ EMU_ATOMIC bool atomic_compare_exchange_weak_explicit(volatile atomic<T>* object
                                                       memory_order, memory_order,
                                                       int line = __builtin_LINE()) {
     static_assert(is_one_of<T, int, uint, float, bool>::value, "no such atomic in MSL");
-    emu_access_atomic<T>(const_cast<atomic<T>*>(object), emu_load | emu_store | emu_returning,
-                         line);
+    emu_access_atomic<T>(const_cast<atomic<T>*>(object), emu_load | emu_store, line);
     const T old = object->emu_value;
     if (__builtin_memcmp(&old, expected, sizeof old) == 0) {
         object->emu_value = desired;
@@ -105,17 +123,16 @@ inline T emu_subtract(T a, T b) {
 }
 
 // fetch_##name: object = expression of old and operand; returns old.
-#define EMU_FETCH(name, requirement, expression)                                                   \
-    template <typename T>                                                                          \
-    EMU_ATOMIC T atomic_fetch_##name##_explicit(volatile atomic<T>* object,                        \
-                                                typename scalar<T>::type operand, memory_order,    \
-                                                int line = __builtin_LINE()) {                     \
-        static_assert(requirement, "MSL has no atomic_fetch_" #name " of this type");              \
-        emu_access_atomic<T>(const_cast<atomic<T>*>(object), emu_load | emu_store | emu_returning, \
-                             line);                                                                \
-        const T old = object->emu_value;                                                           \
-        object->emu_value = expression;                                                            \
-        return old;                                                                                \
+#define EMU_FETCH(name, requirement, expression)                                          \
+    template <typename T>                                                                 \
+    EMU_ATOMIC fetched<T> atomic_fetch_##name##_explicit(                                 \
+        volatile atomic<T>* object, typename scalar<T>::type operand, memory_order,       \
+        int line = __builtin_LINE()) {                                                    \
+        static_assert(requirement, "MSL has no atomic_fetch_" #name " of this type");     \
+        emu_access_atomic<T>(const_cast<atomic<T>*>(object), emu_load | emu_store, line); \
+        const T old = object->emu_value;                                                  \
+        object->emu_value = expression;                                                   \
+        return EMU_FETCHED(old);                                                          \
     }
 
 #define EMU_INTEGER is_one_of<T, int, uint>::value

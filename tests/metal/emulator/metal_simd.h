@@ -60,8 +60,7 @@ inline uint emu_lane() {
 }
 
 inline void simdgroup_barrier(mem_flags flags, int line = __builtin_LINE()) {
-    (void)flags;
-    lanes<int>(0, line);
+    emu_simd_barrier(static_cast<unsigned>(flags), line);
 }
 
 // --- reductions and prefixes --------------------------------------------------------------------

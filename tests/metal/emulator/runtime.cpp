@@ -5,65 +5,16 @@
 // the others ready. Failures leave all stacks as they are and return to emu_run().
 #include "runtime.h"
 
+#include "checks.h"
 #include "float_mode.h"
-#include "schedule.h"
-#include "switch.h"
+#include "state.h"
 
 #include <cstdio>
 #include <cstring>
-#include <vector>
-
-namespace {
-
-struct Fibre {
-    Context context;
-    char* stack;
-};
-
-enum class State : unsigned char { ready, in_barrier, in_simd, ended };
-
-struct Thread {
-    emu_position position;
-    Fibre* fibre;
-    State state;
-    int line;
-};
-
-// Values in flight between the lanes of a simdgroup. Two sets, used in turn: a lane can be one
-// exchange ahead of another that has yet to read.
-struct Simdgroup {
-    alignas(16) char values[2][emu_simd_width * 16];
-    unsigned lanes[2];
-    unsigned turn;
-    unsigned n_live;
-    unsigned n_waiting;
-    unsigned arrived;
-    int line;
-};
-
-struct Runtime {
-    const emu_dispatch* dispatch;
-    Random random;
-    bool failed;
-    Context main;
-    Fibre* running;
-    Thread* current;
-    std::vector<Fibre*> fibres;
-    std::vector<Fibre*> idle;
-    Thread threads[emu_max_threads];
-    Simdgroup simdgroups[emu_max_threads / emu_simd_width];
-    unsigned n_threads;
-    unsigned order[emu_max_threads];  // in which threads start
-    unsigned n_started;
-    unsigned n_ended;
-    unsigned n_in_barrier;
-    Thread* barrier_first;
-    Thread* ready[emu_max_threads];  // a ring: a thread is in it once at most
-    unsigned ready_begin;
-    unsigned n_ready;
-};
 
 Runtime runtime;
+
+namespace {
 
 // Stacks begin at different places in their page: equal places would share few sets of the cache.
 std::size_t stack_colour(std::size_t index) {
@@ -196,6 +147,7 @@ void end_thread(Thread* thread) {
 }
 
 void start_group(const unsigned* group) {
+    checks_begin_group();
     const emu_dispatch& dispatch = *runtime.dispatch;
     emu_position shared{};
     for (int d = 0; d < 3; ++d) {
@@ -228,6 +180,8 @@ void start_group(const unsigned* group) {
                 thread.position.simdgroup_index_in_threadgroup = index / emu_simd_width;
                 thread.state = State::ready;
                 thread.line = 0;
+                thread.epochs[0] = thread.epochs[1] = 0;
+                thread.simd_epochs[0] = thread.simd_epochs[1] = 0;
                 runtime.order[index] = index;
             }
         }
@@ -263,7 +217,7 @@ void run_group(const unsigned* group) {
 extern "C" {
 
 const emu_position* emu_now;
-alignas(64) char emu_arena[emu_threadgroup_limit];
+alignas(64) char emu_arena[emu_arena_size];
 emu_failure emu_last_failure;
 
 void emu_fibre_main() {
@@ -273,7 +227,7 @@ void emu_fibre_main() {
             Thread* thread = &runtime.threads[runtime.order[runtime.n_started++]];
             thread->fibre = self;
             take_up(thread);
-            runtime.dispatch->kernel->run(runtime.dispatch->buffers);
+            runtime.dispatch->kernel->run(runtime.buffers);
             end_thread(thread);
         }
         runtime.idle.push_back(self);
@@ -282,7 +236,6 @@ void emu_fibre_main() {
 }
 
 void emu_barrier(unsigned flags, int line) {
-    (void)flags;
     Thread* thread = runtime.current;
     thread->line = line;
     if (runtime.n_ended > 0) {
@@ -309,6 +262,17 @@ void emu_barrier(unsigned flags, int line) {
     }
     ++runtime.dispatch->counters->barriers;
     run_others();
+    thread->epochs[0] += (flags & emu_flag_threadgroup) != 0;
+    thread->epochs[1] += (flags & emu_flag_device) != 0;
+}
+
+void emu_simd_barrier(unsigned flags, int line) {
+    Thread* thread = runtime.current;
+    const int nothing = 0;
+    unsigned lanes;
+    emu_exchange(&nothing, sizeof nothing, &lanes, line);
+    thread->simd_epochs[0] += (flags & emu_flag_threadgroup) != 0;
+    thread->simd_epochs[1] += (flags & emu_flag_device) != 0;
 }
 
 const char* emu_exchange(const void* value, unsigned size, unsigned* lanes, int line) {
@@ -345,7 +309,7 @@ const char* emu_exchange(const void* value, unsigned size, unsigned* lanes, int 
 void emu_fail(const char* message, int line) {
     runtime.failed = true;
     std::snprintf(emu_last_failure.message, sizeof emu_last_failure.message, "%s", message);
-    emu_last_failure.line = line;
+    emu_last_failure.where = -line;
     for (int d = 0; d < 3; ++d) {
         emu_last_failure.group[d] = emu_now->threadgroup_position_in_grid[d];
         emu_last_failure.thread[d] = emu_now->thread_position_in_threadgroup[d];
@@ -359,6 +323,8 @@ int emu_run(const emu_dispatch* dispatch) {
     const FloatMode mode(dispatch->flush_subnormals != 0);
     runtime.dispatch = dispatch;
     runtime.failed = false;
+    runtime.buffers = checks_begin_dispatch(*dispatch);
+    emu_last_failure.other = 0;
     runtime.random = Random(dispatch->shuffle != 0, dispatch->seed);
     GroupOrder order(*dispatch, runtime.random);
     ++dispatch->counters->dispatches;
@@ -371,6 +337,7 @@ int emu_run(const emu_dispatch* dispatch) {
     if (runtime.failed) {
         reset_fibres();
     }
+    checks_end_dispatch(runtime.failed);
     return runtime.failed ? 1 : 0;
 }
 

@@ -2,10 +2,20 @@
 // time: its state is one global.
 #pragma once
 
+#pragma GCC visibility push(default)
 extern "C" {
 
 enum { emu_simd_width = 32, emu_max_buffers = 31, emu_max_threads = 1024 };
-enum { emu_threadgroup_limit = 32768 };
+enum { emu_threadgroup_limit = 32768, emu_arena_size = 131072 };
+
+// Behind each threadgroup array where its accesses are checked: whoever leaves it meets no other.
+#ifdef EMU_INSTRUMENTED
+enum { emu_array_gap = 1024 };
+#define EMU_GAP(name) char name[emu_array_gap];
+#else
+enum { emu_array_gap = 0 };
+#define EMU_GAP(name)
+#endif
 
 // A threadgroup array of a kernel, by its place in the arena.
 struct emu_array {
@@ -39,9 +49,10 @@ struct emu_position {
 };
 
 extern const emu_position* emu_now;
-extern char emu_arena[emu_threadgroup_limit];
+extern char emu_arena[emu_arena_size];
 
-// Returns when all threads of the group have arrived; flags as metal::mem_flags.
+// Returns when all threads of the group have arrived.
+enum { emu_flag_device = 1, emu_flag_threadgroup = 2 };  // metal::mem_flags
 void emu_barrier(unsigned flags, int line);
 
 // Hands `value` (16 bytes at most) to the other lanes, and waits until all of them have come.
@@ -49,7 +60,18 @@ void emu_barrier(unsigned flags, int line);
 // the calling thread waits again.
 const char* emu_exchange(const void* value, unsigned size, unsigned* lanes, int line);
 
+// A barrier of the calling simdgroup.
+void emu_simd_barrier(unsigned flags, int line);
+
+// Asked before each atomic access of an instrumented kernel; emu_load and emu_store.
+enum { emu_load = 1, emu_store = 2 };
+void emu_atomic(const void* address, unsigned size, int kind, int line);
+
+// The kernel used what an atomic function returned.
+void emu_atomic_result(const void* address);
+
 // Ends the dispatch: it becomes a RuntimeError in Python.
 [[noreturn]] void emu_fail(const char* message, int line);
 
 }  // extern "C"
+#pragma GCC visibility pop

@@ -231,7 +231,7 @@ class _Rewriter:
             if not found or not element:
                 raise MetalSyntaxError("cannot read this declaration", self._tokens[begin].line)
             field = f"{found[2]}_{len(arrays)}"
-            declaration = f"alignas(16) {element} {field}{found[3]};"
+            declaration = f"alignas(16) {element} {field}{found[3]}; EMU_GAP(gap_{len(arrays)})"
             arrays.append(_Array(found[2], field, declaration))
             self._out.append(f"auto& {found[2]} = emu::memory<{memory}>().{field}; ")
         self._out.append(_newlines(self._tokens.text(begin, end)))
@@ -284,15 +284,16 @@ def _entry(
     name = qualified.rpartition("::")[2]
     symbol = qualified.replace("::", "__")
     size = f"sizeof({memory})" if arrays else "0"
+    without_gaps = f"{size} - {len(arrays)} * emu_array_gap"
     rows = "".join(
         f'{{"{one.name}", __builtin_offsetof({memory}, {one.field}), '
         f"sizeof({memory}::{one.field})}}, "
         for one in arrays
     )
     return (
-        f' static_assert({size} <= emu_threadgroup_limit, "kernel {name}: threadgroup memory '
+        f' static_assert({without_gaps} <= emu_threadgroup_limit, "{name}: threadgroup memory '
         f'exceeds 32768 bytes");'
-        f' extern "C" void emu_run_{symbol}(void* const* emu_buffers) '
+        f' extern "C" EMU_ENTRY void emu_run_{symbol}(void* const* emu_buffers) '
         f"{{ (void)emu_buffers; {name}({', '.join(arguments)}); }}"
         f" static const emu_array emu_arrays_{symbol}[] = {{{rows}{{nullptr, 0, 0}}}};"
         f' extern "C" const emu_kernel emu_kernel_{symbol} = {{emu_run_{symbol}, {size}, '
