@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 import torch
 from metal.emulator.device import EmulatedDevice, EmulatorOptions
@@ -10,6 +11,7 @@ from metal.row_buffers import CHECKED, library_of
 from torchgbdt.backends import conformance
 from torchgbdt.backends.conformance import check_conformance
 from torchgbdt.backends.metal_library import MetalLibrary, assemble
+from torchgbdt.core.arrays import SMALLEST_NORMAL
 from torchgbdt.core.errors import BackendError, BackendUnavailableError
 
 CPU = torch.device("cpu")
@@ -102,7 +104,7 @@ def test_inputs_are_the_same_every_time_and_leave_no_subnormal_result() -> None:
     inputs, again = conformance.probe_inputs(), conformance.probe_inputs()
     assert (inputs.words() == again.words()).all()
     for result in (inputs.x + inputs.y, inputs.x * inputs.y, inputs.x / inputs.y):
-        assert (abs(result) >= 2.0**-126).all()
+        assert (np.abs(result) >= SMALLEST_NORMAL).all()
 
 
 def test_the_kernel_takes_no_constants() -> None:
