@@ -46,11 +46,21 @@ def native_grouped() -> ComputeBackend:
     return NativeBackend(3, Grouping(trees=1, min_bytes=0, max_row_bytes=10**6))
 
 
+def on_torch(device: str) -> Callable[[], ComputeBackend]:
+    def make() -> ComputeBackend:
+        from torchgbdt.backends.torch_scatter import TorchBackend
+
+        return TorchBackend(device)
+
+    return make
+
+
 BACKENDS = [
     BackendUnderTest("oracle", "oracle", OracleBackend, NaiveBackend),
     *(BackendUnderTest(f"cpu-{n}", "cpu", native(n)) for n in (1, 2, 7)),
     BackendUnderTest("cpu-3-grouped", "cpu", native_grouped),
+    BackendUnderTest("torch", "torch", on_torch("cpu")),
 ]
 
-ONE_OF_EACH = [one for one in BACKENDS if one.id in ("oracle", "cpu-3-grouped")]
+ONE_OF_EACH = [one for one in BACKENDS if one.id in ("oracle", "cpu-3-grouped", "torch")]
 """For long runs of so few rows that the number of threads makes no difference."""

@@ -74,10 +74,17 @@ def test_bad_value_is_refused_at_construction(name: str, value: Any) -> None:
         tg.Trainer(**{name: value})
 
 
-@pytest.mark.parametrize("name", ["torch", "mps"])
-def test_backend_that_is_not_built_is_refused_at_construction(name: str) -> None:
-    with pytest.raises(BackendUnavailableError, match=f"{name!r} is not built yet"):
-        tg.Trainer(backend=name)
+def test_backend_that_is_not_built_is_refused_at_construction() -> None:
+    with pytest.raises(BackendUnavailableError, match="'mps' is not built yet"):
+        tg.Trainer(backend="mps")
+
+
+def test_torch_trains_the_model_of_the_native_backend_where_the_data_is() -> None:
+    trainer = tg.Trainer(backend="torch", **QUICK)
+    model = trainer.fit(*regression())
+    assert trainer.diagnostics()["backend"] == "torch"
+    assert trainer.diagnostics()["device"] == "cpu"
+    assert model.digest() == tg.train(*regression(), **QUICK).digest()
 
 
 def test_device_without_a_backend_is_refused_at_construction() -> None:

@@ -16,13 +16,13 @@ _HOST_DEVICE = "cpu"
 _NOT_BUILT = "not built yet"
 
 
-def _make_oracle(n_threads: int) -> ComputeBackend:
+def _make_oracle(device: str, n_threads: int) -> ComputeBackend:
     from torchgbdt.backends.oracle import OracleBackend
 
     return OracleBackend()
 
 
-def _make_cpu(n_threads: int) -> ComputeBackend:
+def _make_cpu(device: str, n_threads: int) -> ComputeBackend:
     try:
         from torchgbdt.backends.native import NativeBackend
     except ImportError as error:
@@ -34,8 +34,23 @@ def _make_cpu(n_threads: int) -> ComputeBackend:
     return NativeBackend(n_threads)
 
 
-_MAKERS: dict[str, Callable[[int], ComputeBackend]] = {"oracle": _make_oracle, "cpu": _make_cpu}
-_PLANNED = ("torch", "mps")
+def _make_torch(device: str, n_threads: int) -> ComputeBackend:
+    try:
+        from torchgbdt.backends.torch_scatter import TorchBackend
+    except ImportError as error:
+        raise BackendUnavailableError(
+            f"backend 'torch' cannot run here: torch does not load ({error})."
+        ) from error
+    return TorchBackend(_HOST_DEVICE if device == AUTO else device)
+
+
+_MAKERS: dict[str, Callable[[str, int], ComputeBackend]] = {
+    "oracle": _make_oracle,
+    "cpu": _make_cpu,
+    "torch": _make_torch,
+}
+_ON_THE_HOST_ONLY = ("oracle", "cpu")
+_PLANNED = ("mps",)
 
 
 def available() -> dict[str, str | None]:
@@ -44,9 +59,9 @@ def available() -> dict[str, str | None]:
     return reasons | dict.fromkeys(_PLANNED, _NOT_BUILT)
 
 
-def _reason(make: Callable[[int], ComputeBackend]) -> str | None:
+def _reason(make: Callable[[str, int], ComputeBackend]) -> str | None:
     try:
-        make(1)
+        make(_HOST_DEVICE, 1)
     except BackendUnavailableError as error:
         return str(error)
     return None
@@ -58,7 +73,8 @@ def make_backend(backend: str, device: str, n_threads: int) -> ComputeBackend:
     Parameters
     ----------
     backend : a name, or "auto" for the one that belongs to the device; never the oracle.
-    device : where the run takes place, such as "cpu" or "cuda:0".
+    device : where the run takes place, such as "cpu" or "cuda:0"; "auto" where the data is not
+        known yet, which asks about the host.
     n_threads : >= 1.
 
     Raises
@@ -73,21 +89,24 @@ def make_backend(backend: str, device: str, n_threads: int) -> ComputeBackend:
         )
     device_type = device.partition(":")[0]
     if backend == AUTO:
-        return _make_cpu(n_threads) if device_type == _HOST_DEVICE else _no_backend_for(device)
+        if device_type == "mps":
+            return _no_backend_for(device)
+        return (_make_cpu if device_type == _HOST_DEVICE else _make_torch)(device, n_threads)
     if backend in _PLANNED:
         raise BackendUnavailableError(
-            f"backend {backend!r} is {_NOT_BUILT}; pass backend='cpu', and tensors on the CPU."
+            f"backend {backend!r} is {_NOT_BUILT}; pass backend='torch', which trains on the "
+            f"same device, or backend='cpu' and tensors on the CPU."
         )
-    if device_type not in (_HOST_DEVICE, AUTO):
+    if backend in _ON_THE_HOST_ONLY and device_type not in (_HOST_DEVICE, AUTO):
         raise InvalidParameterError(
             f"backend {backend!r} runs on device 'cpu'; found device {device!r}. "
             f"Pass device='cpu', or leave backend out."
         )
-    return _MAKERS[backend](n_threads)
+    return _MAKERS[backend](device, n_threads)
 
 
 def _no_backend_for(device: str) -> ComputeBackend:
     raise BackendUnavailableError(
-        f"no backend runs on device {device!r} yet; move the data with .cpu(), or pass "
-        f"device='cpu' to train on a copy of it there."
+        f"no backend is made for device {device!r} yet; pass backend='torch', move the data with "
+        f".cpu(), or pass device='cpu' to train on a copy of it there."
     )

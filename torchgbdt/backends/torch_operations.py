@@ -89,3 +89,12 @@ def add_integers(sums: torch.Tensor, index: torch.Tensor, values: torch.Tensor) 
     """
     with _order_is_no_matter():
         sums.scatter_add_(0, index, values)
+
+
+def place(target: torch.Tensor, index: torch.Tensor, values: torch.Tensor) -> None:
+    """``target[index] = values``; no index comes twice, so their order is no matter either.
+
+    All are (n,) and contiguous, target and values of one dtype, index int64. target : IN-OUT.
+    """
+    with _order_is_no_matter():
+        target.scatter_(0, index, values)

@@ -115,11 +115,12 @@ def reports_memory(
         except RuntimeError as error:
             if not _is_about_memory(error):
                 raise
+            reason = str(error).partition("\n")[0]
             raise DeviceMemoryError(
-                f"the device's memory does not suffice in {method.__name__} "
-                f"({str(error).partition(chr(10))[0]}). The buffers of the run need about "
-                f"{self.memory_estimate() / 2**20:.0f} MiB. Lower histogram_budget_mb, max_depth or "
-                f"max_bins, train on fewer rows, or on a device with more memory."
+                f"the device's memory does not suffice in {method.__name__} ({reason}). The "
+                f"buffers of the run need about {self.memory_estimate() / 2**20:.0f} MiB. Lower "
+                f"histogram_budget_mb, max_depth or max_bins, train on fewer rows, or on a device "
+                f"with more memory."
             ) from error
 
     return with_memory_errors
