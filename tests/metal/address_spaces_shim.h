@@ -73,11 +73,12 @@ FOR_ALL_SCALARS(DECLARE_VECTORS)
     TO##2 make_##TO##2(FROM##2);     \
     TO##3 make_##TO##3(FROM##3);     \
     TO##4 make_##TO##4(FROM##4);
-#define CONVERT_TO(TO)                                                                         \
-    DECLARE_CONVERSION(TO, char)                                                               \
-    DECLARE_CONVERSION(TO, uchar) DECLARE_CONVERSION(TO, short) DECLARE_CONVERSION(TO, ushort) \
-        DECLARE_CONVERSION(TO, int) DECLARE_CONVERSION(TO, uint) DECLARE_CONVERSION(TO, long)  \
-            DECLARE_CONVERSION(TO, ulong) DECLARE_CONVERSION(TO, float)
+#define CONVERT_TO(TO)                                                                          \
+    DECLARE_CONVERSION(TO, char)                                                                \
+    DECLARE_CONVERSION(TO, uchar)                                                               \
+    DECLARE_CONVERSION(TO, short) DECLARE_CONVERSION(TO, ushort) DECLARE_CONVERSION(TO, int)    \
+        DECLARE_CONVERSION(TO, uint) DECLARE_CONVERSION(TO, long) DECLARE_CONVERSION(TO, ulong) \
+            DECLARE_CONVERSION(TO, float)
 
 FOR_ALL_SCALARS(CONVERT_TO)
 
@@ -92,8 +93,8 @@ To as_type(From from) {
 float rint(float);
 float fma(float, float, float);  // for the conformance probe; the lint sees to it
 float floor(float);
-template <typename T>
-T select(T if_false, T if_true, bool condition);
+#define DECLARE_SELECT(T) T select(T if_false, T if_true, bool condition);
+FOR_ALL_SCALARS(DECLARE_SELECT)
 
 #define DECLARE_COMPARISONS(T) \
     T min(T, T);               \
@@ -118,8 +119,9 @@ T select(T if_false, T if_true, bool condition);
 #define INTEGERS(T) ALSO_VECTORS(DECLARE_COMPARISONS, T) ALSO_VECTORS(INTEGER_FUNCTIONS, T)
 
 INTEGERS(char)
-INTEGERS(uchar) INTEGERS(short) INTEGERS(ushort) INTEGERS(int) INTEGERS(uint) INTEGERS(long)
-    INTEGERS(ulong) ALSO_VECTORS(DECLARE_COMPARISONS, float)
+INTEGERS(uchar)
+INTEGERS(short) INTEGERS(ushort) INTEGERS(int) INTEGERS(uint) INTEGERS(long) INTEGERS(ulong)
+    ALSO_VECTORS(DECLARE_COMPARISONS, float)
 
         template <typename Vector>
         bool all(Vector);
@@ -217,11 +219,11 @@ void simdgroup_barrier(mem_flags);
 #define NO_SIMD(T) NO_SIMD_MOVES(T) NO_SIMD_SUMS(T)
 
 ALSO_VECTORS(SIMD_INTEGER, int)
-ALSO_VECTORS(SIMD_INTEGER, uint) SIMD_INTEGER(char) SIMD_INTEGER(uchar) SIMD_INTEGER(short)
-    SIMD_INTEGER(ushort) ALSO_VECTORS(SIMD_MOVES, float) NO_SIMD_SUMS(float) NO_SIMD(long)
-        NO_SIMD(ulong) NO_SIMD(bool)
+ALSO_VECTORS(SIMD_INTEGER, uint)
+SIMD_INTEGER(char) SIMD_INTEGER(uchar) SIMD_INTEGER(short) SIMD_INTEGER(ushort)
+    ALSO_VECTORS(SIMD_MOVES, float) NO_SIMD_SUMS(float) NO_SIMD(long) NO_SIMD(ulong) NO_SIMD(bool)
 
-            struct simd_vote {
+        struct simd_vote {
     typedef ulong vote_t;
     explicit operator vote_t() const;
     bool all() const;

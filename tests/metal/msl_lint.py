@@ -24,6 +24,7 @@ from metal.msl_lint_types import check_types
 _ALLOWED = {"conformance_probe": "fma() "}
 
 _OURS = re.compile(r'#include "((?:shared|metal)/[a-z0-9_]+\.h)"')
+_DEFINITION = re.compile(r"^#define (\w+) (\w+)", re.MULTILINE)
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
@@ -34,7 +35,7 @@ def lint(text: str) -> list[Finding]:
     kernels = find_kernels(code_tokens(active))
     found = [*check_ascii(text), *check_directives(active), *check_tokens(tokens(active))]
     for kernel in kernels:
-        found += check_kernel(kernel)
+        found += check_kernel(kernel, dict(_DEFINITION.findall(active)))
     tree = read_tree(unit)
     found += [*check_types(tree), *check_barriers(tree, kernels)]
     return sorted(set(found))

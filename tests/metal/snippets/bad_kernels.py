@@ -71,6 +71,14 @@ BAD_KERNELS = [
         "[[max_total_threads_per_threadgroup(512)]] kernel void k(device uint* a [[buffer(0)]]) {}",
     ),
     BadSnippet(
+        "group_size_other_by_name",
+        "lint",
+        "groups have 256",
+        "#define THREADS 128\n"
+        "[[max_total_threads_per_threadgroup(THREADS)]] kernel void k("
+        "device uint* a [[buffer(0)]]) {}",
+    ),
+    BadSnippet(
         "kernel_with_result",
         "address spaces",
         "void",
