@@ -92,11 +92,11 @@ def _compare(name: str, right: Int32Array, found: Int32Array, device: torch.devi
     wrong = np.flatnonzero(right != found)
     if wrong.size:
         case = int(wrong[0])
+        words = [f"{int(word.view(np.uint32)):#010x}" for word in (found[case], right[case])]
         raise BackendUnavailableError(
             f"{device} computes {name} otherwise than other devices: {wrong.size} of {right.size} "
-            f"cases differ, case {case} is {found[case] & 0xFFFFFFFF:#010x} and should be "
-            f"{right[case] & 0xFFFFFFFF:#010x}. Models would differ; backend='cpu' trains on a "
-            f"copy of the data."
+            f"cases differ, case {case} is {words[0]} and should be {words[1]}. Models would "
+            f"differ; backend='cpu' trains on a copy of the data."
         )
 
 
