@@ -43,7 +43,7 @@ kernel void reduce_histograms(
     long hessian = 0;
 #endif
     for (int chunk = 0; chunk < target[1]; ++chunk, partial += chunk_stride) {
-        count += uint(partial[0]);
+        count += partial[0];
         gradient += long_of_words(partial[tile_cells], partial[2 * tile_cells]);
 #if !CONSTANT_HESSIAN
         hessian += long_of_words(partial[3 * tile_cells], partial[4 * tile_cells]);
