@@ -1,6 +1,8 @@
-"""The stand-in that brings tests of kernels to hardware; it needs none itself."""
+"""What brings tests of kernels to hardware; it needs none itself."""
 
 import torch
+from architecture.repository import ROOT
+from hardware import test_kernels_compute
 from hardware.copied_tensors import CopyingDevice
 
 
@@ -31,3 +33,11 @@ def test_the_device_gets_copies() -> None:
     CopyingDevice(lambda _: Seeing, "cpu").compile_shader("").see(mine)
     assert seen[0].data_ptr() != mine.data_ptr()
     assert (seen[0].dtype, seen[0].shape) == (mine.dtype, mine.shape)
+
+
+def test_all_tests_of_kernels_run_on_hardware() -> None:
+    files = {path.stem for path in (ROOT / "tests" / "metal").glob("test_*.py")}
+    of_tools = {one for one in files if one.startswith(("test_emulator", "test_msl_lint"))}
+    classes = (one for one in vars(test_kernels_compute).values() if isinstance(one, type))
+    names = {one.__name__.rpartition(".")[2] for one in classes}
+    assert files - of_tools - names == {"test_conformance_probe"}  # it has a test of its own there

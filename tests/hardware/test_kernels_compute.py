@@ -4,6 +4,7 @@ Left out are those that only an emulator can pass: planted races and missing bar
 checks find.
 """
 
+from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
@@ -12,13 +13,22 @@ from hardware.copied_tensors import CopyingDevice
 from metal import (
     test_bin_features,
     test_build_histograms,
+    test_compute_gradients,
+    test_compute_losses,
     test_predict,
     test_reduce_histograms,
     test_round_gradients,
     test_route_rows,
+    test_scan_splits,
+    test_scan_splits_arithmetic,
+    test_scan_splits_faults,
+    test_scan_splits_near_ties,
+    test_scan_splits_training,
+    test_select_candidates,
     test_update_predictions,
 )
 from metal.emulator.device import EmulatedDevice
+from metal.split_searches import kernel_library
 
 from torchgbdt.backends.conformance import check_conformance
 from torchgbdt.backends.metal_library import MetalLibrary
@@ -26,6 +36,7 @@ from torchgbdt.backends.metal_library import MetalLibrary
 pytestmark = pytest.mark.mps
 
 EMULATOR_ONLY = (
+    "test_a_missing_barrier_is_seen",
     "test_blocks_of_rows_need_totals_by_turns",
     "test_every_barrier_matters",
     "test_no_races_and_nothing_out_of_bounds",
@@ -34,11 +45,14 @@ EMULATOR_ONLY = (
 
 
 @pytest.fixture(autouse=True)
-def kernels_run_on_hardware(monkeypatch: pytest.MonkeyPatch) -> None:
+def kernels_run_on_hardware(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    kernel_library.cache_clear()  # it may hold the emulator's
     hardware = CopyingDevice(torch.mps.compile_shader, "mps")
     monkeypatch.setattr(
         EmulatedDevice, "compile_shader", lambda _, source: hardware.compile_shader(source)
     )
+    yield
+    kernel_library.cache_clear()
 
 
 def tests_of(module: ModuleType) -> type:
@@ -56,10 +70,18 @@ def tests_of(module: ModuleType) -> type:
 
 TestBinFeatures = tests_of(test_bin_features)
 TestBuildHistograms = tests_of(test_build_histograms)
+TestComputeGradients = tests_of(test_compute_gradients)
+TestComputeLosses = tests_of(test_compute_losses)
 TestPredict = tests_of(test_predict)
 TestReduceHistograms = tests_of(test_reduce_histograms)
 TestRoundGradients = tests_of(test_round_gradients)
 TestRouteRows = tests_of(test_route_rows)
+TestScanSplits = tests_of(test_scan_splits)
+TestScanSplitsArithmetic = tests_of(test_scan_splits_arithmetic)
+TestScanSplitsFaults = tests_of(test_scan_splits_faults)
+TestScanSplitsNearTies = tests_of(test_scan_splits_near_ties)
+TestScanSplitsTraining = tests_of(test_scan_splits_training)
+TestSelectCandidates = tests_of(test_select_candidates)
 TestUpdatePredictions = tests_of(test_update_predictions)
 
 
