@@ -128,6 +128,15 @@ BAD_KERNELS = [
         "uint i [[thread_index_in_threadgroup]]) { if (i < 3) { wait_for_all(); } }",
     ),
     BadSnippet(
+        "barrier_of_some_threads_in_helper",
+        "lint",
+        "wait_for_some: a barrier under",
+        f"inline void wait_for_some(uint a, uint b) {{ if (b < 3) {{ {_WAIT} }} }}\n"
+        "inline void wait_twice(uint x) { const uint y = x + 1; wait_for_some(3, y); }\n"
+        "[[max_total_threads_per_threadgroup(256)]] kernel void k("
+        "uint i [[thread_index_in_threadgroup]]) { wait_twice(i); }",
+    ),
+    BadSnippet(
         "return_in_helper",
         "lint",
         "return before",

@@ -205,6 +205,23 @@ kernel void widths(device Codes* a [[buffer(0)]], uint i [[thread_position_in_gr
     a[i] += WIDTH;
 }
 """,
+    "uniform_conditions_in_helper": """
+inline void fill(threadgroup uint* cells, uint t, uint n_blocks) {
+    for (uint block = 0; block < n_blocks; ++block) {
+        if (n_blocks > 2) {
+            cells[t] = block;
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+        }
+    }
+}
+[[max_total_threads_per_threadgroup(256)]] kernel void blocks(
+    device uint* a [[buffer(0)]], constant int& n [[buffer(1)]],
+    uint t [[thread_index_in_threadgroup]], uint group [[threadgroup_position_in_grid]]) {
+    threadgroup uint cells[256];
+    fill(cells, t, group + n);
+    a[t] = cells[255 - t];
+}
+""",
     "uniform_loop_with_barriers": """
 [[max_total_threads_per_threadgroup(256)]] kernel void drain(
     device const uint* a [[buffer(0)]], device uint* out [[buffer(1)]],
