@@ -72,7 +72,7 @@ def find_kernels(found: list[Token]) -> list[Kernel]:
     """All kernel functions. found: tokens without preprocessor lines."""
     kernels = []
     for index, token in enumerate(found):
-        if token.text == "kernel":
+        if token.text == "kernel" and "(" in (one.text for one in found[index:]):
             start = index
             while start > 0 and found[start - 1].text not in (";", "}", "{"):
                 start -= 1
