@@ -35,11 +35,11 @@ inline uint add_returning(threadgroup atomic_uint* word, uint value) {
     return atomic_fetch_add_explicit(word, value, memory_order_relaxed);
 }
 
-inline void add(threadgroup atomic_uint* word, uint value) {
+inline void add_word(threadgroup atomic_uint* word, uint value) {
     atomic_fetch_add_explicit(word, value, memory_order_relaxed);
 }
 
-inline uint load(threadgroup atomic_uint* word) {
+inline uint read_word(threadgroup atomic_uint* word) {
     return atomic_load_explicit(word, memory_order_relaxed);
 }
 
@@ -62,14 +62,15 @@ inline long without_offset(long sum, uint count) {
 #if CONSTANT_HESSIAN && RETURNING_ATOMICS
 
 inline void add_row(threadgroup atomic_uint* cell, uint u, uint) {
-    add(cell + tile_cells, (1u << 16) + add_and_carry(cell, u));
+    add_word(cell + tile_cells, (1u << 16) + add_and_carry(cell, u));
 }
 
 inline CellSums read_cell(threadgroup atomic_uint* cell) {
-    const uint high = load(cell + tile_cells);
+    const uint high = read_word(cell + tile_cells);
     CellSums sums;
     sums.count = high >> 16;
-    sums.gradient = without_offset((long(high & 0xffffu) << 32) + long(load(cell)), sums.count);
+    sums.gradient =
+        without_offset((long(high & 0xffffu) << 32) + long(read_word(cell)), sums.count);
     sums.hessian = 0;
     return sums;
 }
@@ -77,14 +78,15 @@ inline CellSums read_cell(threadgroup atomic_uint* cell) {
 #elif CONSTANT_HESSIAN
 
 inline void add_row(threadgroup atomic_uint* cell, uint u, uint) {
-    add(cell, u);
-    add(cell + tile_cells, (1u << 21) + (u >> 21));
+    add_word(cell, u);
+    add_word(cell + tile_cells, (1u << 21) + (u >> 21));
 }
 
 inline CellSums read_cell(threadgroup atomic_uint* cell) {
-    const uint high = load(cell + tile_cells);
-    const uint upper = high & 0x1fffffu;            // the sum of u / 2^21, rounded down each
-    const uint lower = load(cell) - (upper << 21);  // of what is left of u: < 2047 * 2^21 < 2^32
+    const uint high = read_word(cell + tile_cells);
+    const uint upper = high & 0x1fffffu;
+    // The rest of u, u mod 2^21 each, makes less than 2047 * 2^21 < 2^32.
+    const uint lower = read_word(cell) - (upper << 21);
     CellSums sums;
     sums.count = high >> 21;
     sums.gradient = without_offset((long(upper) << 21) + long(lower), sums.count);
@@ -97,16 +99,16 @@ inline CellSums read_cell(threadgroup atomic_uint* cell) {
 inline void add_row(threadgroup atomic_uint* cell, uint u, uint hessian) {
     const uint carry_u = add_and_carry(cell, u);
     const uint carry_h = add_and_carry(cell + tile_cells, hessian);
-    add(cell + 2 * tile_cells, (1u << 20) + (carry_u << 9) + carry_h);
+    add_word(cell + 2 * tile_cells, (1u << 20) + (carry_u << 9) + carry_h);
 }
 
 inline CellSums read_cell(threadgroup atomic_uint* cell) {
-    const uint mix = load(cell + 2 * tile_cells);
+    const uint mix = read_word(cell + 2 * tile_cells);
     CellSums sums;
     sums.count = mix >> 20;
     sums.gradient =
-        without_offset((long((mix >> 9) & 0x7ffu) << 32) + long(load(cell)), sums.count);
-    sums.hessian = (long(mix & 0x1ffu) << 32) + long(load(cell + tile_cells));
+        without_offset((long((mix >> 9) & 0x7ffu) << 32) + long(read_word(cell)), sums.count);
+    sums.hessian = (long(mix & 0x1ffu) << 32) + long(read_word(cell + tile_cells));
     return sums;
 }
 
