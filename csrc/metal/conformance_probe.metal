@@ -66,13 +66,14 @@ inline void probe_integers(device const int* words, thread Results& results) {
 // Grid:   one group of 256 threads.
 // Writes: each thread its column of the results.
 [[max_total_threads_per_threadgroup(256)]] kernel void conformance_probe(
-    device const int* inputs [[buffer(0)]],     // IN  int32 (12, 256): words for floats, integers
-    device uint* results [[buffer(1)]],         // OUT int32 (n_results, 256)
-    device atomic_uint* maximum [[buffer(2)]],  // IN-OUT int32 (1,): zero; max of low words
+    device const int* inputs [[buffer(0)]],       // IN  int32 (12, 256): words for floats, integers
+    device uint* results [[buffer(1)]],           // OUT int32 (n_results, 256)
+    device atomic_uint* in_device [[buffer(2)]],  // IN-OUT int32 (2,): from 0: max, or of words
     constant int& nonce [[buffer(3)]], uint index [[thread_index_in_threadgroup]],
     uint width [[threads_per_simdgroup]], uint lane [[thread_index_in_simdgroup]]) {
     threadgroup atomic_uint cells[256];
     threadgroup atomic_uint sum[2];
+    threadgroup atomic_uint largest_and_smallest[2];
     Results found = {results + index};
     probe_floats(inputs + index, found);
     device const int* integers = inputs + 7 * 256 + index;
@@ -84,11 +85,15 @@ inline void probe_integers(device const int* words, thread Results& results) {
     found.add(simd_prefix_exclusive_sum(word));
     found.add(simd_sum(word));
     found.add(simd_max(word));
+    found.add(simd_shuffle(word, static_cast<ushort>((5 * lane + 3) % 32)));
+    const uint from_below = simd_shuffle_up(word, 1);
+    found.add(lane == 0 ? word : from_below);
 
     // Each cell is added to once, by the thread before: the addition returns what was there.
     atomic_store_explicit(&cells[index], word, memory_order_relaxed);
     if (index < 2) {
         atomic_store_explicit(&sum[index], 0u, memory_order_relaxed);
+        atomic_store_explicit(&largest_and_smallest[index], 0u - index, memory_order_relaxed);
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const uint other = (index + 1) % 256;
@@ -96,11 +101,16 @@ inline void probe_integers(device const int* words, thread Results& results) {
     // A sum in two words: each addition learns from what it returns whether it carries.
     const uint before = atomic_fetch_add_explicit(&sum[0], word, memory_order_relaxed);
     atomic_fetch_add_explicit(&sum[1], before + word < word ? 1u : 0u, memory_order_relaxed);
+    atomic_fetch_max_explicit(&largest_and_smallest[0], word, memory_order_relaxed);
+    atomic_fetch_min_explicit(&largest_and_smallest[1], word, memory_order_relaxed);
+    atomic_fetch_max_explicit(in_device, word, memory_order_relaxed);
+    atomic_fetch_or_explicit(in_device + 1, word & 0x5a5a5a5au, memory_order_relaxed);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     found.add(atomic_load_explicit(&cells[index], memory_order_relaxed));
     found.add(atomic_load_explicit(&sum[0], memory_order_relaxed));
     found.add(atomic_load_explicit(&sum[1], memory_order_relaxed));
-    atomic_fetch_max_explicit(maximum, word, memory_order_relaxed);
+    found.add(atomic_load_explicit(&largest_and_smallest[0], memory_order_relaxed));
+    found.add(atomic_load_explicit(&largest_and_smallest[1], memory_order_relaxed));
 
     const float subnormal = float_of(integers[4 * 256] + 1);
     found.add_float(subnormal + subnormal);  // 0 where devices flush: reported, not compared

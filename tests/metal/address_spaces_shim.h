@@ -62,24 +62,37 @@ typedef long ptrdiff_t;
     T##4 make_##T##4(T##2, T, T);                       \
     T##4 make_##T##4(T, T, T##2);                       \
     T##4 make_##T##4(T##3, T);                          \
-    T##4 make_##T##4(T, T##3);
+    T##4 make_##T##4(T, T##3)
 
 #define FOR_ALL_SCALARS(DO) \
-    DO(char) DO(uchar) DO(short) DO(ushort) DO(int) DO(uint) DO(long) DO(ulong) DO(float)
+    DO(char);               \
+    DO(uchar);              \
+    DO(short);              \
+    DO(ushort);             \
+    DO(int);                \
+    DO(uint);               \
+    DO(long);               \
+    DO(ulong);              \
+    DO(float)
 
-FOR_ALL_SCALARS(DECLARE_VECTORS)
+FOR_ALL_SCALARS(DECLARE_VECTORS);
 
 #define DECLARE_CONVERSION(TO, FROM) \
     TO##2 make_##TO##2(FROM##2);     \
     TO##3 make_##TO##3(FROM##3);     \
-    TO##4 make_##TO##4(FROM##4);
-#define CONVERT_TO(TO)                                                                         \
-    DECLARE_CONVERSION(TO, char)                                                               \
-    DECLARE_CONVERSION(TO, uchar) DECLARE_CONVERSION(TO, short) DECLARE_CONVERSION(TO, ushort) \
-        DECLARE_CONVERSION(TO, int) DECLARE_CONVERSION(TO, uint) DECLARE_CONVERSION(TO, long)  \
-            DECLARE_CONVERSION(TO, ulong) DECLARE_CONVERSION(TO, float)
+    TO##4 make_##TO##4(FROM##4)
+#define CONVERT_TO(TO)              \
+    DECLARE_CONVERSION(TO, char);   \
+    DECLARE_CONVERSION(TO, uchar);  \
+    DECLARE_CONVERSION(TO, short);  \
+    DECLARE_CONVERSION(TO, ushort); \
+    DECLARE_CONVERSION(TO, int);    \
+    DECLARE_CONVERSION(TO, uint);   \
+    DECLARE_CONVERSION(TO, long);   \
+    DECLARE_CONVERSION(TO, ulong);  \
+    DECLARE_CONVERSION(TO, float)
 
-FOR_ALL_SCALARS(CONVERT_TO)
+FOR_ALL_SCALARS(CONVERT_TO);
 
 template <typename To, typename From>
 To as_type(From from) {
@@ -92,16 +105,20 @@ To as_type(From from) {
 float rint(float);
 float fma(float, float, float);  // for the conformance probe; the lint sees to it
 float floor(float);
-template <typename T>
-T select(T if_false, T if_true, bool condition);
+#define DECLARE_SELECT(T) T select(T if_false, T if_true, bool condition)
+FOR_ALL_SCALARS(DECLARE_SELECT);
 
 #define DECLARE_COMPARISONS(T) \
     T min(T, T);               \
     T max(T, T);               \
-    T abs(T);
+    T abs(T)
 
 // Scalars and vectors of them.
-#define ALSO_VECTORS(DO, T) DO(T) DO(T##2) DO(T##3) DO(T##4)
+#define ALSO_VECTORS(DO, T) \
+    DO(T);                  \
+    DO(T##2);               \
+    DO(T##3);               \
+    DO(T##4)
 #define INTEGER_FUNCTIONS(T)                   \
     T clamp(T, T, T);                          \
     T clz(T);                                  \
@@ -114,15 +131,23 @@ T select(T if_false, T if_true, bool condition);
     T addsat(T, T);                            \
     T subsat(T, T);                            \
     T extract_bits(T, uint offset, uint bits); \
-    T insert_bits(T, T, uint offset, uint bits);
-#define INTEGERS(T) ALSO_VECTORS(DECLARE_COMPARISONS, T) ALSO_VECTORS(INTEGER_FUNCTIONS, T)
+    T insert_bits(T, T, uint offset, uint bits)
+#define INTEGERS(T)                       \
+    ALSO_VECTORS(DECLARE_COMPARISONS, T); \
+    ALSO_VECTORS(INTEGER_FUNCTIONS, T)
 
-INTEGERS(char)
-INTEGERS(uchar) INTEGERS(short) INTEGERS(ushort) INTEGERS(int) INTEGERS(uint) INTEGERS(long)
-    INTEGERS(ulong) ALSO_VECTORS(DECLARE_COMPARISONS, float)
+INTEGERS(char);
+INTEGERS(uchar);
+INTEGERS(short);
+INTEGERS(ushort);
+INTEGERS(int);
+INTEGERS(uint);
+INTEGERS(long);
+INTEGERS(ulong);
+ALSO_VECTORS(DECLARE_COMPARISONS, float);
 
-        template <typename Vector>
-        bool all(Vector);
+template <typename Vector>
+bool all(Vector);
 template <typename Vector>
 bool any(Vector);
 
@@ -163,12 +188,12 @@ enum memory_order { memory_order_relaxed };
     T atomic_fetch_or_explicit(volatile SPACE ATOMIC*, T, memory_order);                           \
     T atomic_fetch_xor_explicit(volatile SPACE ATOMIC*, T, memory_order);                          \
     T atomic_fetch_min_explicit(volatile SPACE ATOMIC*, T, memory_order);                          \
-    T atomic_fetch_max_explicit(volatile SPACE ATOMIC*, T, memory_order);
+    T atomic_fetch_max_explicit(volatile SPACE ATOMIC*, T, memory_order)
 
-DECLARE_ATOMICS(device, atomic_int, int)
-DECLARE_ATOMICS(device, atomic_uint, uint)
-DECLARE_ATOMICS(threadgroup, atomic_int, int)
-DECLARE_ATOMICS(threadgroup, atomic_uint, uint)
+DECLARE_ATOMICS(device, atomic_int, int);
+DECLARE_ATOMICS(device, atomic_uint, uint);
+DECLARE_ATOMICS(threadgroup, atomic_int, int);
+DECLARE_ATOMICS(threadgroup, atomic_uint, uint);
 
 // --- barriers -----------------------------------------------------------------------------------
 
@@ -189,14 +214,14 @@ void simdgroup_barrier(mem_flags);
     T simd_broadcast(T, ushort lane);     \
     T simd_broadcast_first(T);            \
     T simd_min(T);                        \
-    T simd_max(T);
+    T simd_max(T)
 #define SIMD_SUMS(T)                \
     T simd_sum(T);                  \
     T simd_prefix_exclusive_sum(T); \
     T simd_prefix_inclusive_sum(T); \
     T simd_and(T);                  \
     T simd_or(T);                   \
-    T simd_xor(T);
+    T simd_xor(T)
 #define NO_SIMD_MOVES(T)                           \
     T simd_shuffle(T, ushort lane) = delete;       \
     T simd_shuffle_up(T, ushort delta) = delete;   \
@@ -205,23 +230,34 @@ void simdgroup_barrier(mem_flags);
     T simd_broadcast(T, ushort lane) = delete;     \
     T simd_broadcast_first(T) = delete;            \
     T simd_min(T) = delete;                        \
-    T simd_max(T) = delete;
+    T simd_max(T) = delete
 #define NO_SIMD_SUMS(T)                      \
     T simd_sum(T) = delete;                  \
     T simd_prefix_exclusive_sum(T) = delete; \
     T simd_prefix_inclusive_sum(T) = delete; \
     T simd_and(T) = delete;                  \
     T simd_or(T) = delete;                   \
-    T simd_xor(T) = delete;
-#define SIMD_INTEGER(T) SIMD_MOVES(T) SIMD_SUMS(T)
-#define NO_SIMD(T) NO_SIMD_MOVES(T) NO_SIMD_SUMS(T)
+    T simd_xor(T) = delete
+#define SIMD_INTEGER(T) \
+    SIMD_MOVES(T);      \
+    SIMD_SUMS(T)
+#define NO_SIMD(T)    \
+    NO_SIMD_MOVES(T); \
+    NO_SIMD_SUMS(T)
 
-ALSO_VECTORS(SIMD_INTEGER, int)
-ALSO_VECTORS(SIMD_INTEGER, uint) SIMD_INTEGER(char) SIMD_INTEGER(uchar) SIMD_INTEGER(short)
-    SIMD_INTEGER(ushort) ALSO_VECTORS(SIMD_MOVES, float) NO_SIMD_SUMS(float) NO_SIMD(long)
-        NO_SIMD(ulong) NO_SIMD(bool)
+ALSO_VECTORS(SIMD_INTEGER, int);
+ALSO_VECTORS(SIMD_INTEGER, uint);
+SIMD_INTEGER(char);
+SIMD_INTEGER(uchar);
+SIMD_INTEGER(short);
+SIMD_INTEGER(ushort);
+ALSO_VECTORS(SIMD_MOVES, float);
+NO_SIMD_SUMS(float);
+NO_SIMD(long);
+NO_SIMD(ulong);
+NO_SIMD(bool);
 
-            struct simd_vote {
+struct simd_vote {
     typedef ulong vote_t;
     explicit operator vote_t() const;
     bool all() const;

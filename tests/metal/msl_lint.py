@@ -24,6 +24,8 @@ from metal.msl_lint_types import check_types
 _ALLOWED = {"conformance_probe": "fma() "}
 
 _OURS = re.compile(r'#include "((?:shared|metal)/[a-z0-9_]+\.h)"')
+_DEFINITION = re.compile(r"^#define (\w+) (\w+)", re.MULTILINE)
+_TEMPLATE_PARAMETER = re.compile(r"(?:typename|class|uint|int|bool) ([A-Z][A-Z0-9_]*)\b")
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
@@ -34,7 +36,7 @@ def lint(text: str) -> list[Finding]:
     kernels = find_kernels(code_tokens(active))
     found = [*check_ascii(text), *check_directives(active), *check_tokens(tokens(active))]
     for kernel in kernels:
-        found += check_kernel(kernel)
+        found += check_kernel(kernel, dict(_DEFINITION.findall(active)))
     tree = read_tree(unit)
     found += [*check_types(tree), *check_barriers(tree, kernels)]
     return sorted(set(found))
@@ -70,27 +72,32 @@ def _check_names(file: str, text: str) -> Iterator[Finding]:
 
 
 def _check_constants(text: str) -> Iterator[Finding]:
-    """Constants that neither the file's comment, nor that of a header, lists or a file defines."""
+    """Names in capitals that no comment at the top lists and no #define gives a meaning.
+
+    The comment may be that of a header, and headers may use what the file's comment lists.
+    """
+    parts = list(_with_headers(text))
     known = {"__METAL_VERSION__"}
-    for part in _with_headers(text):
+    for part in parts:
         known |= set(_CONSTANT.findall(_top_comment(part)))
         known |= set(re.findall(r"#\s*define\s+(\w+)", part))
-        known |= _enumerators_and_parameters(part)
+        known |= set(_TEMPLATE_PARAMETER.findall(part))
     for number, line in enumerate(text.split("\n"), start=1):
-        if re.match(r"\s*#\s*include", line):
-            found = _OURS.fullmatch(line)
-            if found is None or not _is_there(found[1]):
-                yield Finding(number, f"unknown {line.strip()}")
-            continue
-        for token in tokens(line):
-            if _CONSTANT.fullmatch(token.text) and len(token.text) > 1 and token.text not in known:
-                yield Finding(number, f"{token.text} is not among the constants at the file's top")
+        if not re.match(r"\s*#\s*include", line):
+            for name in _constants(line) - known:
+                yield Finding(number, f"{name} is not among the constants at the file's top")
+        elif (found := _OURS.fullmatch(line)) is None or not _is_there(found[1]):
+            yield Finding(number, f"unknown {line.strip()}")
+    for name in {name for part in parts[1:] for name in _constants(part)} - known:
+        yield Finding(1, f"{name}, of a header, is not among the constants at the file's top")
 
 
-def _enumerators_and_parameters(text: str) -> set[str]:
-    """Names in capitals that are no macros: of template parameters and enumerators."""
-    names = set(re.findall(r"(?:typename|class|uint|int|bool) ([A-Z][A-Z0-9_]*)\b", text))
-    return names
+def _constants(text: str) -> set[str]:
+    return {
+        token.text
+        for token in tokens(text)
+        if _CONSTANT.fullmatch(token.text) and len(token.text) > 1
+    }
 
 
 def _with_headers(text: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ for all threads, as a sum over the group is; the emulator finds out where that i
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from clang.cindex import CursorKind
 from metal.msl_lint_kernels import Kernel
@@ -32,17 +33,14 @@ def check_barriers(tree: list[Node], kernels: list[Kernel]) -> Iterator[Finding]
     """Barriers behind a return, or under a condition of a kernel's thread."""
     bodies = list(functions(tree))
     waiting = _waiting_functions(bodies)
-    by_name = {one.name: one for one in kernels}
+    own = _own_names([one for one in bodies if one.name in waiting], kernels)
     for function in bodies:
-        if function.name not in waiting:
-            continue
-        last = max(one.place for one in function.walk() if _waits(one, waiting))
-        for one in function.walk():
-            if one.kind == CursorKind.RETURN_STMT and one.place < last:
-                yield Finding(one.line, f"{function.name}: return before a barrier")
-        if function.name in by_name:
-            own = _own_names(function, by_name[function.name])
-            yield from _check_conditions(function, own, waiting)
+        if function.name in waiting:
+            last = max(one.place for one in function.walk() if _waits(one, waiting))
+            for one in function.walk():
+                if one.kind == CursorKind.RETURN_STMT and one.place < last:
+                    yield Finding(one.line, f"{function.name}: return before a barrier")
+            yield from _check_conditions(function, own[function.name], waiting)
 
 
 def _waits(one: Node, waiting: set[str]) -> bool:
@@ -61,29 +59,59 @@ def _waiting_functions(bodies: list[Node]) -> set[str]:
     return waiting
 
 
-def _own_names(function: Node, kernel: Kernel) -> set[str]:
-    """Parameters and local variables that differ between the threads of a group."""
-    own = {
-        one.name
-        for one in kernel.parameters
-        if any(attribute.name in OWN_ATTRIBUTES for attribute in one.attributes)
+def _own_names(bodies: list[Node], kernels: list[Kernel]) -> dict[str, set[str]]:
+    """Of each function: parameters and local variables that differ between threads of a group.
+
+    Starts from the attributes of kernels and follows assignments and arguments.
+    """
+    own: dict[str, set[str]] = {body.name: set() for body in bodies}
+    for kernel in kernels:
+        own[kernel.name] = {
+            one.name
+            for one in kernel.parameters
+            if any(attribute.name in OWN_ATTRIBUTES for attribute in one.attributes)
+        }
+    set_to = [one for body in bodies for one in (*_assigned(body), *_passed(body, bodies))]
+    while True:
+        more = [one for one in set_to if _mentions(one.value, own[one.source])]
+        if all(one.name in own[one.function] for one in more):
+            return own
+        for one in more:
+            own[one.function].add(one.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _SetTo:
+    """A variable of a function and what it is set to, an expression of the function `source`."""
+
+    function: str
+    name: str
+    value: Node
+    source: str
+
+
+def _passed(body: Node, bodies: list[Node]) -> Iterator[_SetTo]:
+    """Parameters of the functions that this one calls."""
+    parameters = {
+        one.name: [child.name for child in one.children if child.kind == CursorKind.PARM_DECL]
+        for one in bodies
     }
-    assigned = list(_assigned(function))
-    while more := {name for name, value in assigned if _mentions(value, own)} - own:
-        own |= more
-    return own
+    for call in body.walk():
+        if call.kind == CursorKind.CALL_EXPR and call.name in parameters:
+            for name, value in zip(parameters[call.name], call.children[1:], strict=False):
+                yield _SetTo(call.name, name, value, body.name)
 
 
-def _assigned(function: Node) -> Iterator[tuple[str, Node]]:
-    """Local variables and what they are set to, anywhere in the function."""
+def _assigned(function: Node) -> Iterator[_SetTo]:
+    """Local variables, wherever they are set."""
     for one in function.walk():
         if one.kind == CursorKind.VAR_DECL:
             for child in one.children:
-                yield one.name, child
+                yield _SetTo(function.name, one.name, child, function.name)
         elif one.kind in _ASSIGNMENTS:
             target, value = one.children
             if target.kind == CursorKind.DECL_REF_EXPR and _is_assignment(one, target, value):
-                yield target.name, value
+                yield _SetTo(function.name, target.name, value, function.name)
 
 
 def _is_assignment(one: Node, target: Node, value: Node) -> bool:

@@ -1,6 +1,6 @@
 """Rules of the lint for kernel signatures: buffers first, then attributes of the right types."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from metal.msl_lint_text import Finding, Token
@@ -72,7 +72,7 @@ def find_kernels(found: list[Token]) -> list[Kernel]:
     """All kernel functions. found: tokens without preprocessor lines."""
     kernels = []
     for index, token in enumerate(found):
-        if token.text == "kernel":
+        if token.text == "kernel" and "(" in (one.text for one in found[index:]):
             start = index
             while start > 0 and found[start - 1].text not in (";", "}", "{"):
                 start -= 1
@@ -91,8 +91,8 @@ def find_kernels(found: list[Token]) -> list[Kernel]:
     return kernels
 
 
-def check_kernel(kernel: Kernel) -> Iterator[Finding]:
-    """One signature."""
+def check_kernel(kernel: Kernel, macros: Mapping[str, str]) -> Iterator[Finding]:
+    """One signature. macros: what names of the text stand for."""
     buffers = [one for one in kernel.parameters if one.is_buffer]
     if kernel.parameters[: len(buffers)] != buffers:
         yield Finding(kernel.line, f"{kernel.name}: buffers come first, then attributes")
@@ -101,7 +101,7 @@ def check_kernel(kernel: Kernel) -> Iterator[Finding]:
     for expected, one in enumerate(buffers):
         yield from _check_buffer(one, expected)
     yield from _check_attributes([one for one in kernel.parameters if not one.is_buffer])
-    yield from _check_group_size(kernel)
+    yield from _check_group_size(kernel, macros)
 
 
 def _check_buffer(one: Parameter, expected: int) -> Iterator[Finding]:
@@ -149,7 +149,7 @@ def _check_attributes(parameters: list[Parameter]) -> Iterator[Finding]:
                 )
 
 
-def _check_group_size(kernel: Kernel) -> Iterator[Finding]:
+def _check_group_size(kernel: Kernel, macros: Mapping[str, str]) -> Iterator[Finding]:
     sizes = [a for a in kernel.attributes if a.name == "max_total_threads_per_threadgroup"]
     if {"threadgroup", "threadgroup_barrier"} & set(kernel.body) and not sizes:
         yield Finding(
@@ -158,7 +158,10 @@ def _check_group_size(kernel: Kernel) -> Iterator[Finding]:
             f"[[max_total_threads_per_threadgroup({GROUP_SIZE})]]",
         )
     for size in sizes:
-        if (size.argument or "").isdigit() and size.argument != str(GROUP_SIZE):
+        argument = size.argument or ""
+        for _ in macros:
+            argument = macros.get(argument, argument)
+        if argument != str(GROUP_SIZE):
             yield Finding(kernel.line, f"{kernel.name}: groups have {GROUP_SIZE} threads")
 
 

@@ -31,10 +31,6 @@ class Token:
     line: int
 
     @property
-    def is_word(self) -> bool:
-        return self.text[0].isalpha() or self.text[0] == "_"
-
-    @property
     def is_number(self) -> bool:
         return self.text[0].isdigit() or (self.text[0] == "." and len(self.text) > 1)
 

@@ -5,11 +5,11 @@ from functools import lru_cache
 
 import numpy as np
 import torch
-from metal.emulator.device import EmulatedDevice, EmulatorOptions
+from metal.emulator.device import EmulatedDevice, EmulatedLibrary, EmulatorOptions
 from support.exact import assert_identical
 from support.runs import integer_thresholds
 
-from torchgbdt.backends.metal_library import MetalLibrary
+from torchgbdt.backends.metal_library import MetalLibrary, assemble
 from torchgbdt.backends.split_candidates import (
     CANDIDATE_WORDS,
     MAX_CANDIDATES,
@@ -98,6 +98,20 @@ def kernel_library(options: EmulatorOptions = EmulatorOptions()) -> MetalLibrary
     return MetalLibrary(EmulatedDevice(options).compile_shader)
 
 
+def changed_library(*changes: tuple[str, str]) -> MetalLibrary:
+    """The kernels with new text in place of old, (old, new): for tests that must see the change."""
+    sources = [assemble("scan_splits", {"CONSTANT_HESSIAN": 0}), assemble("select_candidates", {})]
+    for old, _ in changes:
+        assert any(old in source for source in sources), f"no kernel has {old!r}"
+
+    def compile_changed(source: str) -> EmulatedLibrary:
+        for old, new in changes:
+            source = source.replace(old, new)
+        return EmulatedDevice().compile_shader(source)
+
+    return MetalLibrary(compile_changed)
+
+
 def run_kernels(case: SearchCase, library: MetalLibrary | None = None) -> Int32Array:
     """Results of the kernels, int32 (n_nodes, RESULT_WORDS)."""
     assert can_filter(case.rules)
@@ -108,9 +122,8 @@ def run_kernels(case: SearchCase, library: MetalLibrary | None = None) -> Int32A
     return results
 
 
-def search(case: SearchCase, library: MetalLibrary | None = None) -> BoolArray:
-    """Search on the device, hold the decision equal to core/splits.py; which nodes overflowed."""
-    results = run_kernels(case, library)
+def decide(case: SearchCase, results: Int32Array) -> BoolArray:
+    """Hold the decision over results equal to core/splits.py; which nodes overflowed."""
     records, left_sums, overflowed = decide_splits(results, case.nodes, case.rules, NONCE)
     expected, expected_sums = (found.copy() for found in case.expected())
     expected[overflowed] = 0
@@ -118,3 +131,8 @@ def search(case: SearchCase, library: MetalLibrary | None = None) -> BoolArray:
     assert_identical(records, expected)
     assert_identical(left_sums, expected_sums)
     return overflowed
+
+
+def search(case: SearchCase, library: MetalLibrary | None = None) -> BoolArray:
+    """Search on the device and decide; which nodes overflowed."""
+    return decide(case, run_kernels(case, library))

@@ -154,7 +154,8 @@ def test_thresholds_that_integers_do_not_reach() -> None:
 
 def test_bools_of_any_byte() -> None:
     x = torch.tensor([[0], [1], [2], [255]], dtype=torch.uint8).view(torch.bool)
-    found = words_of(library_of(LIBRARIES["ascending"]), x, "bool", thresholds_of(([0.5], 2)))
+    thresholds = thresholds_of(([0.5, 1.0], 3))
+    found = words_of(library_of(LIBRARIES["ascending"]), x, "bool", thresholds)
     assert found[:, 0].tolist() == [0, 1, 1, 1]
 
 

@@ -146,10 +146,13 @@ def test_the_smallest_hessian_may_be_negative() -> None:
 
 
 @pytest.mark.parametrize("options", LIBRARIES.values(), ids=LIBRARIES)
-def test_results_are_flushed(options) -> None:
-    rows = Rows("squared_error", 3, True, False)
-    rows.predictions[0], rows.labels[:] = [1.5 * 2.0**-126, 1.0, 1.0], [2.0**-126, 0.5, 0.0]
-    rows.weights = np.array([1.0, 2.0**-126, 2.0**-126], np.float32)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_results_are_flushed(options, weighted: bool) -> None:
+    rows = Rows("squared_error", 3, weighted, False)
+    rows.predictions[0], rows.labels[:] = [1.5 * 2.0**-126, 0.5, 2.0**-126], [2.0**-126, 0.5, 0.0]
+    if weighted:
+        rows.predictions[0, 1:] = 1
+        rows.weights = np.array([1.0, 2.0**-126, 2.0**-126], np.float32)
     gradients, hessians, words = gradients_on(library_of(options), rows)
     assert gradients.tolist() == [0.0, 0.0, 2.0**-126]
     check_extremes(words, gradients, hessians)

@@ -81,7 +81,12 @@ WRONG = {
         "found.add(atomic_fetch_add_explicit(&cells[other], word, memory_order_relaxed) + word)",
     ),
     "the carries of an atomic sum": ("before + word < word", "before < word"),
-    "atomic_fetch_max in device memory": ("maximum, word,", "maximum, word >> 1,"),
+    "simd_shuffle": ("(5 * lane + 3) % 32", "(5 * lane + 4) % 32"),
+    "simd_shuffle_up": ("lane == 0 ? word : from_below", "from_below + lane"),
+    "atomic_fetch_max in threadgroup memory": ("smallest[0], word,", "smallest[0], word >> 1,"),
+    "atomic_fetch_min in threadgroup memory": ("smallest[1], word,", "smallest[1], word | 1u,"),
+    "atomic_fetch_max in device memory": ("in_device, word,", "in_device, word >> 1,"),
+    "atomic_fetch_or in device memory": ("word & 0x5a5a5a5au", "word & 0x1a5a5a5au"),
 }
 
 

@@ -48,6 +48,22 @@ def test_a_bad_file_is_caught(old: str, new: str, says: str) -> None:
     assert says in found[0]
 
 
+def test_constants_of_headers_are_listed_too() -> None:
+    header = {
+        "metal/wide.h": "// Wide.\n#define MORE 3\ninline int f() {\n    return WIDE + MORE;\n}\n"
+    }
+    text = GOOD_FILE.replace('"shared/fixed_point.h"', '"metal/wide.h"')
+    with (
+        mock.patch.object(msl_lint, "_read", header.__getitem__),
+        mock.patch.object(msl_lint, "_is_there", header.__contains__),
+    ):
+        (found,) = msl_lint.check_file("twice", text)
+        assert found.message.startswith("WIDE, of a header")
+        assert (
+            msl_lint.check_file("twice", text.replace("HAS_LIMIT  0", "HAS_LIMIT, WIDE  0")) == []
+        )
+
+
 def test_a_twin_may_share_a_file() -> None:
     twin = GOOD_FILE.replace("void twice", "void twice_more")
     assert msl_lint.check_file("twice", twin) == []

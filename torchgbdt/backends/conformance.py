@@ -75,16 +75,19 @@ def check_conformance(library: MetalLibrary, device: torch.device) -> Conformanc
     inputs = probe_inputs()
     expected = list(expected_words(inputs))
     results = torch.zeros((len(expected) + 2, N_CASES), dtype=torch.int32, device=device)
-    maximum = torch.zeros(1, dtype=torch.int32, device=device)
-    arguments = (torch.from_numpy(inputs.words()).to(device), results, maximum, _NONCE)
+    in_device = torch.zeros(2, dtype=torch.int32, device=device)
+    arguments = (torch.from_numpy(inputs.words()).to(device), results, in_device, _NONCE)
     library.kernel("conformance_probe")(*arguments, threads=N_CASES, group_size=N_CASES)
     words = results.cpu().numpy()
     if (words[-1] != _NONCE).any():
         raise BackendError(f"the conformance probe did not finish on {device}.")
     for (name, right), found in zip(expected, words, strict=False):
         _compare(name, right, found, device)
-    largest = inputs.a.astype(np.uint32).max(keepdims=True).view(np.int32)
-    _compare("atomic_fetch_max in device memory", largest, maximum.cpu().numpy(), device)
+    largest, joined = in_device.cpu().numpy().reshape(2, 1)
+    low = inputs.a.astype(np.uint32)
+    _compare("atomic_fetch_max in device memory", _bits(low.max(keepdims=True)), largest, device)
+    bits = np.bitwise_or.reduce(low & 0x5A5A5A5A, keepdims=True)
+    _compare("atomic_fetch_or in device memory", _bits(bits), joined, device)
     return Conformance(flushes_subnormals=not words[-2].any())
 
 
@@ -142,17 +145,26 @@ def _expected_of_groups(word: AnyArray) -> Iterator[tuple[str, Int32Array]]:
     lanes = np.arange(N_CASES, dtype=np.int32) % SIMDGROUP_WIDTH
     groups = word.reshape(-1, SIMDGROUP_WIDTH)
     sums = np.cumsum(groups, axis=1, dtype=np.uint32)
+    from_below = np.concatenate((groups[:, :1], groups[:, :-1]), axis=1)
     following = np.roll(word, -1)
     total = int(word.sum(dtype=np.uint64))
-    yield "the simdgroup width", np.full(N_CASES, SIMDGROUP_WIDTH, np.int32)
+    yield "the simdgroup width", _everywhere(SIMDGROUP_WIDTH)
     yield "the lane of a thread", lanes
     yield "simd_prefix_exclusive_sum", _bits((sums - groups).ravel())
     yield "simd_sum", _bits(np.repeat(sums[:, -1], SIMDGROUP_WIDTH))
     yield "simd_max", _bits(np.repeat(groups.max(axis=1), SIMDGROUP_WIDTH))
+    yield "simd_shuffle", _bits(groups[:, (5 * lanes[:SIMDGROUP_WIDTH] + 3) % 32].ravel())
+    yield "simd_shuffle_up", _bits(from_below.ravel())
     yield "what atomic_fetch_add returns in threadgroup memory", _bits(following)
     yield "atomic_fetch_add in threadgroup memory", _bits(word + np.roll(word, 1))
-    yield "an atomic sum's low word", _bits(np.full(N_CASES, total & 0xFFFFFFFF, np.uint32))
-    yield "the carries of an atomic sum", _bits(np.full(N_CASES, total >> 32, np.uint32))
+    yield "an atomic sum's low word", _everywhere(total & 0xFFFFFFFF)
+    yield "the carries of an atomic sum", _everywhere(total >> 32)
+    yield "atomic_fetch_max in threadgroup memory", _everywhere(int(word.max()))
+    yield "atomic_fetch_min in threadgroup memory", _everywhere(int(word.min()))
+
+
+def _everywhere(word: int) -> Int32Array:
+    return _bits(np.full(N_CASES, word, np.uint32))
 
 
 def _bits(values: AnyArray) -> Int32Array:

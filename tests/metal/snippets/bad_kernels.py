@@ -71,6 +71,14 @@ BAD_KERNELS = [
         "[[max_total_threads_per_threadgroup(512)]] kernel void k(device uint* a [[buffer(0)]]) {}",
     ),
     BadSnippet(
+        "group_size_other_by_name",
+        "lint",
+        "groups have 256",
+        "#define THREADS 128\n"
+        "[[max_total_threads_per_threadgroup(THREADS)]] kernel void k("
+        "device uint* a [[buffer(0)]]) {}",
+    ),
+    BadSnippet(
         "kernel_with_result",
         "address spaces",
         "void",
@@ -118,6 +126,15 @@ BAD_KERNELS = [
         f"inline void wait_for_all() {{ {_WAIT} }}\n"
         "[[max_total_threads_per_threadgroup(256)]] kernel void k("
         "uint i [[thread_index_in_threadgroup]]) { if (i < 3) { wait_for_all(); } }",
+    ),
+    BadSnippet(
+        "barrier_of_some_threads_in_helper",
+        "lint",
+        "wait_for_some: a barrier under",
+        f"inline void wait_for_some(uint a, uint b) {{ if (b < 3) {{ {_WAIT} }} }}\n"
+        "inline void wait_twice(uint x) { const uint y = x + 1; wait_for_some(3, y); }\n"
+        "[[max_total_threads_per_threadgroup(256)]] kernel void k("
+        "uint i [[thread_index_in_threadgroup]]) { wait_twice(i); }",
     ),
     BadSnippet(
         "return_in_helper",

@@ -99,8 +99,9 @@ BAD_MEMORY = [
         "address spaces",
         "no matching function",
         "struct S { int a; };\n"
+        "inline S twice(S s) { return S{2 * s.a}; }\n"
         "inline void write(device int* out, S s) { out[0] = s.a; }\n"
-        "inline void bad(threadgroup int* out, S s) { write(out, out[0] > 0 ? s : S{3}); }",
+        "inline void bad(threadgroup int* out, S s) { write(out, out[0] > 0 ? s : twice(s)); }",
     ),
     # --- variables of the program
     BadSnippet("global_variable", "address spaces", "constant address space", "uint total;"),
@@ -171,6 +172,8 @@ BAD_MEMORY = [
     ),
     in_kernel("atomic_float", "lint", "atomic_float", "threadgroup atomic_float x[3];"),
     in_kernel("atomic_of_float", "lint", "atomic<float>", "device atomic<float>* x = nullptr;"),
+    in_kernel("atomic_bool", "lint", "atomic_bool", "threadgroup atomic_bool x[3];"),
+    in_kernel("fence", "lint", "atomic_thread_fence", "atomic_thread_fence(memory_order_relaxed);"),
     in_kernel("atomic_of_long", "lint", "atomic_ulong", "device atomic_ulong* x = nullptr;"),
     # --- simdgroups
     in_kernel("simd_sum_of_long", "address spaces", "deleted", "sums[i] = simd_sum(sums[i]);"),

@@ -1,6 +1,16 @@
 """Good snippets: Metal as it is written, which neither pass may refuse. Names say what is there."""
 
 GOOD_SNIPPETS = {
+    "group_size_by_name": """
+#define THREADS CODES
+#define CODES 256  // of a feature
+[[max_total_threads_per_threadgroup(THREADS)]] kernel void clear(
+    device uint* a [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {
+    threadgroup uint cells[THREADS];
+    cells[t] = 0;
+    a[t] = cells[t];
+}
+""",
     "early_return_without_barrier": """
 kernel void copy(device const float* from [[buffer(0)]], device float* to [[buffer(1)]],
                  constant int& n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
@@ -71,7 +81,7 @@ inline long sum_over_group(long value, threadgroup long* cells, uint t) {
 """,
     "ballot": """
 kernel void vote(device uint* bits [[buffer(0)]], uint i [[thread_position_in_grid]]) {
-    const ulong votes = static_cast<ulong>(simd_ballot(bits[i] > 3u));
+    const ulong votes = static_cast<simd_vote::vote_t>(simd_ballot(bits[i] > 3u));
     bits[i] = popcount(static_cast<uint>(votes)) + (simd_any(bits[i] == 0u) ? 1u : 0u);
 }
 """,
@@ -90,7 +100,8 @@ kernel void unpack(device const uint2* words [[buffer(0)]], device uint4* out [[
     uint4 bytes = uint4(word.x & 0xffu, word.x >> 8, word.y, 0);
     bytes.zw = word.yx + 1u;
     out[p.x] = bytes + uint4(word, word) * uint4(2u);
-    out[p.y] = uint4(int4(bytes)) + uint4{1, 2, 3, 4} + select(bytes, uint4(0), any(word == word));
+    out[p.y] = uint4(int4(bytes)) + uint4{1, 2, 3, 4};
+    out[p.x].w = any(word == out[p.y].xy) ? 1u : 0u;
 }
 """,
     "structs": """
@@ -108,6 +119,7 @@ inline Split better(Split a, Split b) {
     threadgroup Split shared[256];
     Split mine = splits[i];
     mine = mine.feature < 0 ? Split{0, 0} : mine;
+    mine = i < 3 ? better(i < 2 ? mine : better(mine, mine), mine) : mine;
     shared[t] = mine;
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const Split other = shared[t ^ 1u];
@@ -193,6 +205,23 @@ kernel void widths(device Codes* a [[buffer(0)]], uint i [[thread_position_in_gr
     a[i] += WIDTH;
 }
 """,
+    "uniform_conditions_in_helper": """
+inline void fill(threadgroup uint* cells, uint t, uint n_blocks) {
+    for (uint block = 0; block < n_blocks; ++block) {
+        if (n_blocks > 2) {
+            cells[t] = block;
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+        }
+    }
+}
+[[max_total_threads_per_threadgroup(256)]] kernel void blocks(
+    device uint* a [[buffer(0)]], constant int& n [[buffer(1)]],
+    uint t [[thread_index_in_threadgroup]], uint group [[threadgroup_position_in_grid]]) {
+    threadgroup uint cells[256];
+    fill(cells, t, group + n);
+    a[t] = cells[255 - t];
+}
+""",
     "uniform_loop_with_barriers": """
 [[max_total_threads_per_threadgroup(256)]] kernel void drain(
     device const uint* a [[buffer(0)]], device uint* out [[buffer(1)]],
@@ -252,8 +281,7 @@ kernel void bytes(device const uchar* a [[buffer(0)]], device uint2* b [[buffer(
     device const int* signed_words = (device const int*)(a + 8);
     const auto word = words[i];
     const auto where = signed_words + i;
-    device auto& target = b[i];
-    target = word + as_type<uint>(where[0]);
+    b[i] = word + as_type<uint>(where[0]);
 }
 """,
     "portable_arithmetic": """
