@@ -58,17 +58,14 @@ class DeviceFeatures:
         name = "float64"
         if isinstance(source, HostMatrix):
             name = "bfloat16" if source.is_bfloat16 else source.values.dtype.name
-        elif self._is_resident(source):
+        elif isinstance(source, TensorMatrix) and self._is_resident(source):
             name = str(source.tensor.dtype).removeprefix("torch.")
         self.form: KeyForm = KEY_FORMS[name]
 
-    def _is_resident(self, source: FeatureSource) -> bool:
+    def _is_resident(self, source: TensorMatrix) -> bool:
         """Whether kernels may read it where it lies."""
-        return (
-            isinstance(source, TensorMatrix)
-            and source.tensor.device == self._transfers.device
-            and source.tensor.dtype != torch.float64
-        )
+        tensor = source.tensor
+        return tensor.device == self._transfers.device and tensor.dtype != torch.float64
 
     def blocks(self, kept_rows: Int64Array | None = None) -> Iterator[DeviceBlock]:
         """All (kept) rows in order."""

@@ -18,7 +18,8 @@ def route_rows(run: MetalRun, nodes: RecordArray, splits: RecordArray) -> Int64A
     Where this rank has all rows of the nodes, the histograms have counted who goes left, and
     nothing is waited for: the kernel compares, and the next results say whether all was well.
     """
-    expected = np.where(nodes["count"] == nodes["n_rows"], splits["left_count"], _UNKNOWN)
+    counted = splits["left_count"] + splits["right_count"]
+    expected = np.where(counted == nodes["n_rows"], splits["left_count"], _UNKNOWN)
     if nodes["n_rows"].sum() < run.row_order.shape[0]:
         run.routed_order.copy_(run.row_order)  # rows that stay where they are
     left_rows = expected.astype(np.int64)

@@ -167,8 +167,9 @@ def _tree_on_device(run: MetalRun, tree: Tree) -> tuple[torch.Tensor, torch.Tens
         _kernel(run, "write_words")(moved, words.tolist(), 0, **grid)
     else:
         moved = run.transfers.to_device(words)
-    nodes, codes, values = moved.split([part.size for part in parts])
-    return nodes, codes, values.view(torch.float32)
+    n_nodes, n_codes = parts[0].size, parts[1].size
+    values = moved[n_nodes + n_codes :].view(torch.float32)
+    return moved[:n_nodes], moved[n_nodes : n_nodes + n_codes], values
 
 
 def compute_losses(run: MetalRun, metric: MeanLoss, dataset: int) -> tuple[float, bool]:

@@ -83,8 +83,9 @@ def queue_histograms(run: MetalRun, nodes: RecordArray, subtract: bool) -> None:
         run.histograms,
         chunks.targets(built["slot"], siblings),
         chunks.n_chunks,
+        run.n_features,
         run.settings.thresholds.total_bins,
-        threads=(run.n_features * GROUP_THREADS, built.size, outputs),
+        threads=(n_tiles * variant.tile_features * GROUP_THREADS, built.size, outputs),
         group_size=(GROUP_THREADS, 1, 1),
     )
 

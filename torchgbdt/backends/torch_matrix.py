@@ -15,9 +15,15 @@ import torch
 
 from torchgbdt.backends.threshold_keys import KEY_FORMS, float64_keys
 from torchgbdt.backends.torch_transfers import Transfers, to_device, to_host
-from torchgbdt.core.arrays import AnyArray, BinArray, Float64Array, Int64Array
+from torchgbdt.core.arrays import (
+    MAX_EXACT_INTEGER,
+    AnyArray,
+    BinArray,
+    Float64Array,
+    Int64Array,
+)
 from torchgbdt.core.binning import BinThresholds
-from torchgbdt.core.errors import BackendError
+from torchgbdt.core.errors import BackendError, InvalidDataError
 from torchgbdt.core.feature_source import FeatureSource, HostMatrix, row_blocks
 
 WORD_FEATURES = 8
@@ -122,6 +128,26 @@ class TensorMatrix:
         """Chosen rows of a few features as float64, (n_chosen, n_features)."""
         chosen = to_device(np.asarray(rows, np.int64), self.tensor.device)
         return self._to_float64(_signed_view(self.tensor)[:, features].index_select(0, chosen))
+
+    def check_exact_integers(self, name: str) -> None:
+        """As ``feature_source.check_exact_integers``, on the device.
+
+        Raises
+        ------
+        InvalidDataError : a 64-bit integer beyond 2^53 has no float64 of its own.
+        """
+        if self.tensor.dtype not in (torch.int64, torch.uint64) or self.tensor.numel() == 0:
+            return
+        values = _signed_view(self.tensor)  # unsigned ones beyond 2^63 are negative
+        ends = to_host(torch.stack((values.amin(), values.amax()))).tolist()
+        least = 0 if self.tensor.dtype == torch.uint64 else -MAX_EXACT_INTEGER
+        for found in ends:
+            if not least <= found <= MAX_EXACT_INTEGER:
+                number = found if found >= least or least else found + 2**64
+                raise InvalidDataError(
+                    f"{name} has the integer {number}; integers beyond 2^53 cannot be compared "
+                    f"exactly. Scale the column, or rank-transform it."
+                )
 
     def _to_float64(self, bits: torch.Tensor) -> Float64Array:
         name = _dtype_name(self.tensor)

@@ -160,14 +160,9 @@ class TorchBackend(ComputeBackend):
     @reports_memory
     def compute_gradients(self, output: int) -> GradientExtremes:
         """See ComputeBackend."""
+        self._check_output(output)
         run, train = self.run, self.run.rows[0]
         objective = run.settings.objective
-        if run.settings.tree_outputs != 1 or not 0 <= output < objective.n_outputs:
-            raise BackendError(
-                f"objective {objective.name!r} has gradients of one of {objective.n_outputs} "
-                f"outputs at a time; found output {output} of trees with "
-                f"{run.settings.tree_outputs} values per leaf."
-            )
         seen, terms = train.seen_output(run.baseline, output), run.shared_terms()
         gradients, hessians = objective.output_gradients(
             seen, train.labels, train.weights, output, terms, TORCH
@@ -176,6 +171,16 @@ class TorchBackend(ComputeBackend):
         if run.hessians is not None:
             run.hessians[0] = hessians
         return self._extremes()
+
+    def _check_output(self, output: int) -> None:
+        """Raise BackendError unless gradients can be computed for trees of this output."""
+        settings, objective = self.run.settings, self.run.settings.objective
+        if settings.tree_outputs != 1 or not 0 <= output < objective.n_outputs:
+            raise BackendError(
+                f"objective {objective.name!r} has gradients of one of {objective.n_outputs} "
+                f"outputs at a time; found output {output} of trees with "
+                f"{settings.tree_outputs} values per leaf."
+            )
 
     def load_gradients(self, gradients: Float32Array, hessians: Float32Array) -> GradientExtremes:
         """See ComputeBackend."""
