@@ -6,6 +6,7 @@ tensors lie are arguments, so that almost all of this runs, and is tested, witho
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from torchgbdt.backends.metal_search import (
 )
 from torchgbdt.backends.split_candidates import can_filter
 from torchgbdt.backends.torch_matrix import DeviceBins
+from torchgbdt.backends.torch_run import bin_bytes, histograms_bytes
 from torchgbdt.backends.torch_scatter import TorchBackend
 from torchgbdt.backends.torch_transfers import reports_memory
 from torchgbdt.core.arrays import Float32Array, Int32Array, Int64Array, RecordArray
@@ -34,6 +36,23 @@ from torchgbdt.core.metrics import MeanLoss
 from torchgbdt.core.splits import SplitRules
 from torchgbdt.core.tree import Forest, Tree
 
+_MAX_TENSOR_NUMBERS = 2**32 - 1
+"""Of one tensor: torch's kernels count them in 32 bits."""
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """What a device can give.
+
+    Attributes
+    ----------
+    free_bytes : how many bytes a run may take at present.
+    largest_buffer : bytes of one tensor.
+    """
+
+    free_bytes: Callable[[], int]
+    largest_buffer: int
+
 
 class MPSBackend(TorchBackend):
     """Trains where MPS tensors lie.
@@ -42,7 +61,7 @@ class MPSBackend(TorchBackend):
     ----------
     library : compiles and keeps the kernels.
     device : where tensors lie.
-    free_memory : how many bytes a run may take at present; None where nobody knows.
+    memory : of the device; None where nobody knows.
     tuning : what is chosen for speed.
 
     Raises
@@ -56,12 +75,12 @@ class MPSBackend(TorchBackend):
         self,
         library: MetalLibrary,
         device: str | torch.device = "mps",
-        free_memory: Callable[[], int] | None = None,
+        memory: DeviceMemory | None = None,
         tuning: MetalTuning | None = None,
     ) -> None:
         super().__init__(device)
         self._library = library.counted_anew()
-        self._free_memory = free_memory
+        self._memory = memory
         self._tuning = tuning or MetalTuning()
 
     # --- outside a run -----------------------------------------------------------------------
@@ -109,20 +128,32 @@ class MPSBackend(TorchBackend):
         self.transfers.restart()
         self._library = self._library.counted_anew()
         self._estimate = metal_bytes(datasets, settings, self._tuning)
-        self._check_memory()
+        self._check_memory(datasets, settings)
         self._run = MetalRun(datasets, settings, self.transfers, self._library, self._tuning)
 
-    def _check_memory(self) -> None:
-        if self._free_memory is None:
+    def _check_memory(self, datasets: list[RunRows], settings: RunSettings) -> None:
+        """Raise DeviceMemoryError now rather than in the middle of a run."""
+        if self._memory is None:
             return
-        free = self._free_memory()
+        free = self._memory.free_bytes()
         if self._estimate > free:
             raise DeviceMemoryError(
-                f"the run needs about {self._estimate / 2**20:.0f} MiB on device "
-                f"{str(self.device)!r}, where {free / 2**20:.0f} MiB are free. Lower "
-                f"histogram_budget_mb, max_depth or max_bins, train on fewer rows, or free tensors "
-                f"and call torch.mps.empty_cache()."
+                f"the run needs about {_mib(self._estimate)} MiB on device {str(self.device)!r}, "
+                f"where {_mib(free)} MiB are free. Lower histogram_budget_mb, max_depth or "
+                f"max_bins, train on fewer rows, or free tensors and call torch.mps.empty_cache()."
             )
+        limits = {
+            "its bins": (max(bin_bytes(data) for data in datasets), _MAX_TENSOR_NUMBERS),
+            "its histograms": (histograms_bytes(settings), self._memory.largest_buffer),
+        }
+        for name, (needed, limit) in limits.items():
+            limit = min(limit, self._memory.largest_buffer)
+            if needed > limit:
+                raise DeviceMemoryError(
+                    f"the run needs {_mib(needed)} MiB for {name} in one piece; device "
+                    f"{str(self.device)!r} gives at most {_mib(limit)}. Lower histogram_budget_mb, "
+                    f"or train on fewer rows or columns."
+                )
 
     @property
     def run(self) -> MetalRun:
@@ -221,3 +252,7 @@ class MPSBackend(TorchBackend):
         nodes = run.overflowed_nodes if isinstance(run, MetalRun) else 0
         launches = self._library.launches.count
         return {**super().diagnostics(), "launches": launches, "nodes_searched_on_host": nodes}
+
+
+def _mib(n_bytes: int) -> int:
+    return -(-n_bytes // 2**20)

@@ -7,13 +7,13 @@ broken or absent one costs the others nothing. Nothing falls back silently.
 from collections.abc import Callable
 
 from torchgbdt.core.backend import ComputeBackend
-from torchgbdt.core.errors import BackendUnavailableError, InvalidParameterError
+from torchgbdt.core.errors import BackendError, BackendUnavailableError, InvalidParameterError
 
 AUTO = "auto"
 """The backend, or the device, that the data suggests."""
 
 _HOST_DEVICE = "cpu"
-_NOT_BUILT = "not built yet"
+_APPLE_DEVICE = "mps"
 
 
 def _make_oracle(device: str, n_threads: int) -> ComputeBackend:
@@ -44,25 +44,35 @@ def _make_torch(device: str, n_threads: int) -> ComputeBackend:
     return TorchBackend(_HOST_DEVICE if device == AUTO else device)
 
 
+def _make_mps(device: str, n_threads: int) -> ComputeBackend:
+    try:
+        from torchgbdt.backends.mps_device import make_mps_backend
+    except ImportError as error:
+        raise BackendUnavailableError(
+            f"backend 'mps' cannot run here: torch does not load ({error})."
+        ) from error
+    return make_mps_backend(_APPLE_DEVICE if device == AUTO else device)
+
+
 _MAKERS: dict[str, Callable[[str, int], ComputeBackend]] = {
     "oracle": _make_oracle,
     "cpu": _make_cpu,
     "torch": _make_torch,
+    "mps": _make_mps,
 }
-_ON_THE_HOST_ONLY = ("oracle", "cpu")
-_PLANNED = ("mps",)
+_ONLY_DEVICE = {"oracle": _HOST_DEVICE, "cpu": _HOST_DEVICE, "mps": _APPLE_DEVICE}
+"""Of backends that run on one kind of device."""
 
 
 def available() -> dict[str, str | None]:
     """Each backend's name -> None, or the reason why it cannot run here."""
-    reasons: dict[str, str | None] = {name: _reason(make) for name, make in _MAKERS.items()}
-    return reasons | dict.fromkeys(_PLANNED, _NOT_BUILT)
+    return {name: _reason(make) for name, make in _MAKERS.items()}
 
 
 def _reason(make: Callable[[str, int], ComputeBackend]) -> str | None:
     try:
-        make(_HOST_DEVICE, 1)
-    except BackendUnavailableError as error:
+        make(AUTO, 1)
+    except (BackendUnavailableError, BackendError) as error:
         return str(error)
     return None
 
@@ -82,31 +92,19 @@ def make_backend(backend: str, device: str, n_threads: int) -> ComputeBackend:
     InvalidParameterError : there is no such backend, or it does not run on that device.
     BackendUnavailableError : it cannot run here; the message says why and what to do.
     """
-    allowed = [AUTO, *_MAKERS, *_PLANNED]
+    allowed = [AUTO, *_MAKERS]
     if backend not in allowed:
         raise InvalidParameterError(
             f"backend must be one of {', '.join(map(repr, allowed))}; found {backend!r}."
         )
     device_type = device.partition(":")[0]
     if backend == AUTO:
-        if device_type == "mps":
-            return _no_backend_for(device)
-        return (_make_cpu if device_type == _HOST_DEVICE else _make_torch)(device, n_threads)
-    if backend in _PLANNED:
-        raise BackendUnavailableError(
-            f"backend {backend!r} is {_NOT_BUILT}; pass backend='torch', which trains on the "
-            f"same device, or backend='cpu' and tensors on the CPU."
-        )
-    if backend in _ON_THE_HOST_ONLY and device_type not in (_HOST_DEVICE, AUTO):
+        make = {_HOST_DEVICE: _make_cpu, _APPLE_DEVICE: _make_mps}.get(device_type, _make_torch)
+        return make(device, n_threads)
+    only = _ONLY_DEVICE.get(backend, device_type)
+    if device_type not in (only, AUTO):
         raise InvalidParameterError(
-            f"backend {backend!r} runs on device 'cpu'; found device {device!r}. "
-            f"Pass device='cpu', or leave backend out."
+            f"backend {backend!r} runs on device {only!r}; found device {device!r}. "
+            f"Pass device={only!r}, or leave backend out."
         )
     return _MAKERS[backend](device, n_threads)
-
-
-def _no_backend_for(device: str) -> ComputeBackend:
-    raise BackendUnavailableError(
-        f"no backend is made for device {device!r} yet; pass backend='torch', move the data with "
-        f".cpu(), or pass device='cpu' to train on a copy of it there."
-    )

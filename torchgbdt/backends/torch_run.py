@@ -153,14 +153,24 @@ def run_bytes(datasets: list[RunRows], settings: RunSettings) -> int:
     """About how many bytes a run's buffers will take on the device."""
     outputs = settings.tree_outputs
     words = outputs if settings.constant_hessian else 2 * outputs
-    n_features = settings.thresholds.n_features
-    total = settings.n_slots * (1 + words) * settings.thresholds.total_bins * 8
+    total = histograms_bytes(settings)
     total += datasets[0].n_rows * 4 * (2 * words + 1 + outputs)
     for data in datasets:
         per_output = 4 * settings.objective.n_outputs * (1 if data.margins is None else 2)
-        padded = n_features + WORD_FEATURES - 1
-        total += data.n_rows * (padded + 4 + per_output + (0 if data.weights is None else 4))
+        per_row = 4 + per_output + (0 if data.weights is None else 4)
+        total += bin_bytes(data) + data.n_rows * per_row
     return total
+
+
+def histograms_bytes(settings: RunSettings) -> int:
+    """Bytes of all histograms of a run, one tensor."""
+    words = settings.tree_outputs if settings.constant_hessian else 2 * settings.tree_outputs
+    return settings.n_slots * (1 + words) * settings.thresholds.total_bins * 8
+
+
+def bin_bytes(data: RunRows) -> int:
+    """Bytes of the padded bins of a data set, one tensor."""
+    return data.n_rows * -(-data.bins.shape[1] // WORD_FEATURES) * WORD_FEATURES
 
 
 def _checked(given: AnyArray, shape: tuple[int, ...], name: str) -> Float32Array:
