@@ -199,7 +199,10 @@ class _atomically:
 
 
 def _run(command: Sequence[str], text: str) -> str:
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    english = {**os.environ, "LC_ALL": "C"}
+    done = subprocess.run(
+        command, input=text, capture_output=True, text=True, check=False, env=english
+    )
     if done.returncode != 0:
         raise SyntaxError(done.stderr.strip() or f"{command[0]} failed")
     return done.stdout
