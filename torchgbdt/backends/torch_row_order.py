@@ -86,8 +86,9 @@ def build_histograms(
         return
     first_cells = transfers.to_device(thresholds.bin_offsets[:-1])
     flat = histograms.view(-1)
-    for begin in range(0, stretches.positions.shape[0], max(1, _CELLS_AT_ONCE // bins.n_features)):
-        block = slice(begin, begin + max(1, _CELLS_AT_ONCE // bins.n_features))
+    step = max(1, _CELLS_AT_ONCE // bins.n_features)
+    for begin in range(0, stretches.positions.shape[0], step):
+        block = slice(begin, begin + step)
         rows = row_order.index_select(0, stretches.positions[block])
         cells = bins.tensor.index_select(0, rows)[:, : bins.n_features].to(torch.int64)
         cells += first_cells

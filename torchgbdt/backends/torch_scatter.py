@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from torchgbdt.backends import torch_matrix, torch_row_order
+from torchgbdt.backends.torch_conformance import check_arithmetic
 from torchgbdt.backends.torch_matrix import DeviceBins, DeviceKeys
 from torchgbdt.backends.torch_operations import INFINITY_BITS, MAGNITUDE_BITS, TORCH
 from torchgbdt.backends.torch_run import TorchRun, run_bytes
@@ -64,13 +65,14 @@ class TorchBackend(ComputeBackend):
 
     Raises
     ------
-    BackendUnavailableError : the device is not here.
+    BackendUnavailableError : the device is not here, or its arithmetic is not the host's.
     """
 
     name = "torch"
 
     def __init__(self, device: str | torch.device) -> None:
         self.device = find_device(str(device))
+        check_arithmetic(self.device)
         self.transfers = Transfers(self.device)
         self._run: TorchRun | None = None
         self._estimate = 0
