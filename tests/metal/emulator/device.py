@@ -25,6 +25,7 @@ class EmulatorOptions:
         million accesses per second.
     counting : count bytes and atomics, too; implied by checked.
     max_total_threads : the largest group a kernel takes, unless it asks for less.
+    max_seconds : of processor time; a kernel that takes longer fails.
     standard : of C++, "c++14" or "c++17".
     ucontext : switch fibres the portable way.
     """
@@ -34,6 +35,7 @@ class EmulatorOptions:
     checked: bool = False
     counting: bool = False
     max_total_threads: int = 1024
+    max_seconds: float = 60.0
     standard: str = "c++14"
     ucontext: bool = False
 
@@ -51,7 +53,7 @@ class EmulatedDevice:
         instrumented = options.checked or options.counting
         built = build(source, BuildOptions(instrumented, options.standard, options.ucontext))
         seed, flush = options.shuffle_seed, options.flush_subnormals
-        modes = Modes(seed, flush, options.checked, options.counting)
+        modes = Modes(seed, flush, options.checked, options.counting, options.max_seconds)
         launcher = Launcher(built, source, modes, self._counters)
         return EmulatedLibrary(built, launcher, options.max_total_threads)
 

@@ -36,6 +36,7 @@ struct emu_dispatch {
     emu_counters* counters;
     const emu_extent* extents;
     unsigned long long seed;
+    double seconds;  // of processor time, at most
     unsigned threads[3];
     unsigned group[3];
     unsigned shuffle;  // 0: groups and threads run in ascending order

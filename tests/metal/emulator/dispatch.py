@@ -22,9 +22,9 @@ COUNTERS = (
 
 SIMD_WIDTH = 32
 
-# emu_dispatch of dispatch.h: kernel, buffers, counters, extents, seed, threads, group, shuffle,
-# flush_subnormals, n_extents, checked.
-_DISPATCH = struct.Struct(f"=Q{MAX_BUFFERS}QQQQ3I3IIIII")
+# emu_dispatch of dispatch.h: kernel, buffers, counters, extents, seed, seconds, threads, group,
+# shuffle, flush_subnormals, n_extents, checked.
+_DISPATCH = struct.Struct(f"=Q{MAX_BUFFERS}QQQQd3I3IIIII")
 
 # emu_extent of dispatch.h: address, size, argument, flags.
 _EXTENT = struct.Struct("=QQII")
@@ -70,6 +70,7 @@ class Modes:
     flush_subnormals: bool
     checked: bool
     counting: bool
+    max_seconds: float
 
 
 class Launcher:
@@ -95,6 +96,7 @@ class Launcher:
         self._values_view = memoryview(self._values).cast("B")
         self._counters = counters  # which the runtime writes: it must live on
         self._counters_address = ctypes.addressof(counters)
+        self._seconds = modes.max_seconds
         self._seed = modes.shuffle_seed or 0
         self._shuffle = int(modes.shuffle_seed is not None)
         self._flush = int(modes.flush_subnormals)
@@ -124,7 +126,8 @@ class Launcher:
         """Run a dispatch to its end; RuntimeError if it fails."""
         addresses = (kernel, *buffers, self._counters_address, self._extents_address)
         modes = (self._shuffle, self._flush, n_extents, self._checked)
-        _DISPATCH.pack_into(self._dispatch, 0, *addresses, self._seed, *threads, *group, *modes)
+        words = (self._seed, self._seconds, *threads, *group, *modes)
+        _DISPATCH.pack_into(self._dispatch, 0, *addresses, *words)
         self._seed = (self._seed + 1) % 2**64  # no two dispatches in the same order
         if self._run(self._dispatch_address) != 0:
             raise RuntimeError(self._describe(name))

@@ -6,6 +6,7 @@
 #include "runtime.h"
 
 #include "checks.h"
+#include "faults.h"
 #include "float_mode.h"
 #include "state.h"
 
@@ -314,6 +315,7 @@ void emu_fail(const char* message, int line) {
         emu_last_failure.group[d] = emu_now->threadgroup_position_in_grid[d];
         emu_last_failure.thread[d] = emu_now->thread_position_in_threadgroup[d];
     }
+    runtime.running = nullptr;
     Context abandoned;
     emu_switch(&abandoned, &runtime.main);
     __builtin_unreachable();
@@ -321,6 +323,8 @@ void emu_fail(const char* message, int line) {
 
 int emu_run(const emu_dispatch* dispatch) {
     const FloatMode mode(dispatch->flush_subnormals != 0);
+    runtime.running = nullptr;
+    const FaultGuard guard(dispatch->seconds);
     runtime.dispatch = dispatch;
     runtime.failed = false;
     runtime.buffers = checks_begin_dispatch(*dispatch);
