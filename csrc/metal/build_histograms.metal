@@ -9,6 +9,7 @@
 #include "metal/node_chunks.h"
 #include "metal/packed_cells.h"
 #include "metal/partials.h"
+#include "metal/turns.h"
 
 using namespace torchgbdt;
 
@@ -33,18 +34,20 @@ inline uint code_of(TileCodes codes, uint feature) {
 // Grid:   one group per (tile, chunk, output), tiles fastest: those of a chunk share cache lines.
 // Writes: each group its chunk's sums of its tile, for bins 0..255; not those of padding.
 [[max_total_threads_per_threadgroup(256)]] kernel void build_histograms(
-    device const TileCodes* words [[buffer(0)]],   // IN uint8 (n_rows, n_padded)
-    device const uint* row_order [[buffer(1)]],    // IN int32 (n_rows,)
-    device const int* fixed_point [[buffer(2)]],   // IN int32 (n_words, n_rows), in row order
-    device uint* partials [[buffer(3)]],           // OUT int32, see partials.h
-    constant int* nodes [[buffer(4)]],             // IN (n_nodes, 3): begin, n_rows, first chunk
-    constant int& n_nodes [[buffer(5)]],           // of this slab that are built
-    constant int& rows_per_chunk [[buffer(6)]],    // any number > 0
-    constant int& n_rows [[buffer(7)]],            // of the run: stride of fixed_point
-    constant int& n_features [[buffer(8)]],        // > 0
-    uint3 group [[threadgroup_position_in_grid]],  // tile, chunk, output
+    device const TileCodes* words [[buffer(0)]],  // IN uint8 (n_rows, n_padded)
+    device const uint* row_order [[buffer(1)]],   // IN int32 (n_rows,)
+    device const int* fixed_point [[buffer(2)]],  // IN int32 (n_words, n_rows), in row order
+    device uint* partials [[buffer(3)]],          // OUT int32, see partials.h
+    constant int* nodes [[buffer(4)]],            // IN (n_nodes, 3): begin, n_rows, first chunk
+    constant int& n_nodes [[buffer(5)]],          // of this slab that are built
+    constant int& rows_per_chunk [[buffer(6)]],   // any number > 0
+    constant int& n_rows [[buffer(7)]],           // of the run: stride of fixed_point
+    constant int& n_features [[buffer(8)]],       // > 0
+    device uint* last_turn [[buffer(9)]], constant int& turn [[buffer(10)]],  // see turns.h
+    uint3 group [[threadgroup_position_in_grid]],                             // tile, chunk, output
     uint3 groups [[threadgroups_per_grid]], uint thread_index [[thread_index_in_threadgroup]]) {
     threadgroup atomic_uint packed[packed_size];
+    take_turn(last_turn, turn, group.x | group.y | group.z | thread_index);
     const Chunk chunk = find_chunk(nodes, n_nodes, rows_per_chunk, group.y);
     const uint row_tiles = uint(n_features + 7) / 8 * 8 / TILE_FEATURES;
     const uint used = min(uint(n_features) - group.x * TILE_FEATURES, uint(TILE_FEATURES));

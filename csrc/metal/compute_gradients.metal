@@ -7,6 +7,7 @@
 //   CONSTANT_HESSIAN  0 or 1: all Hessians are 1 and not stored
 #include "metal/extremes.h"
 #include "metal/raw_predictions.h"
+#include "metal/turns.h"
 
 using namespace torchgbdt;
 
@@ -29,10 +30,9 @@ inline GradientAndHessian gradient_of_row(RawPredictions rows, device const floa
 // Grid:   whole groups of 256 threads, any number of them; rows are shared out in turn.
 // Writes: each thread the gradients and Hessians of its rows; each simdgroup joins its extremes.
 //
-// extremes must be zeros (tensor.zero_()) before. Afterwards, as bits:
+// extremes must be zeros before. Afterwards, as bits:
 //   [0]  max |g|, [1] max |h|: floats; from 0x7f800000 on, something is not finite
 //   [2]  of min h: see smallness_word
-//   [3]  the nonce
 [[max_total_threads_per_threadgroup(256)]] kernel void compute_gradients(
     device const float* predictions [[buffer(0)]],    // IN  float32 (n_outputs, n_rows)
     device const float* labels [[buffer(1)]],         // IN  float32 (n_rows,)
@@ -43,11 +43,13 @@ inline GradientAndHessian gradient_of_row(RawPredictions rows, device const floa
     device const float* softmax_terms [[buffer(5)]],  // IN  float32 (2, n_rows); else any tensor
     device float* gradients [[buffer(6)]],            // OUT float32 (n_rows,)
     device float* hessians [[buffer(7)]],             // OUT float32 (n_rows,); any if constant
-    device atomic_uint* extremes [[buffer(8)]],       // IN-OUT int32 (4,)
+    device atomic_uint* extremes [[buffer(8)]],       // IN-OUT int32 (3,)
     constant int& n_rows [[buffer(9)]],
     constant int& output [[buffer(10)]],  // column of predictions
-    constant int& nonce [[buffer(11)]], uint position [[thread_position_in_grid]],
-    uint n_threads [[threads_per_grid]], uint lane [[thread_index_in_simdgroup]]) {
+    device uint* last_turn [[buffer(11)]], constant int& turn [[buffer(12)]],  // see turns.h
+    uint position [[thread_position_in_grid]], uint n_threads [[threads_per_grid]],
+    uint lane [[thread_index_in_simdgroup]]) {
+    take_turn(last_turn, turn, position);
     const RawPredictions rows = {predictions, margins, baseline, n_rows};
     uint largest_gradient = 0, largest_hessian = 0, smallest_hessian = 0;
     for (long row = position; row < n_rows; row += n_threads) {
@@ -67,7 +69,4 @@ inline GradientAndHessian gradient_of_row(RawPredictions rows, device const floa
     join_largest(extremes, largest_gradient, lane);
     join_largest(extremes + 1, largest_hessian, lane);
     join_largest(extremes + 2, smallest_hessian, lane);
-    if (position == 0) {
-        atomic_store_explicit(extremes + 3, static_cast<uint>(nonce), memory_order_relaxed);
-    }
 }

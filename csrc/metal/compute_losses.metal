@@ -7,6 +7,7 @@
 //   HAS_MARGINS  0 or 1; 0 for metrics 0 and 1, whose labels have them
 #include "metal/extremes.h"
 #include "metal/raw_predictions.h"
+#include "metal/turns.h"
 #include "shared/metric_math.h"
 
 using namespace torchgbdt;
@@ -56,21 +57,22 @@ inline float loss_of_row(RawPredictions rows, long row, int n_outputs, float lab
 // Grid:   whole groups of 256 threads, any number of them; rows are shared out in turn.
 // Writes: each thread the losses of its rows; each simdgroup joins the largest.
 //
-// extremes must be zeros (tensor.zero_()) before. Afterwards, as bits:
-//   [0]  the largest loss, a float; from 0x7f800000 on, a loss is not finite
-//   [1]  the nonce
+// largest_loss must be zero before. Afterwards it has the bits of the largest loss, a float; from
+// 0x7f800000 on, a loss is not finite.
 [[max_total_threads_per_threadgroup(256)]] kernel void compute_losses(
-    device const float* predictions [[buffer(0)]],  // IN  float32 (n_outputs, n_rows)
-    device const float* labels [[buffer(1)]],       // IN  float32 (n_rows,)
-    device const float* weights [[buffer(2)]],      // IN  float32 (n_rows,); else any tensor
-    device const float* margins [[buffer(3)]],      // IN  as predictions; else any tensor
-    device const float* baseline [[buffer(4)]],     // IN  float32 (n_outputs, 2): high, low part;
-                                                    //     any tensor for metrics 0 and 1
-    device float* losses [[buffer(5)]],             // OUT float32 (n_rows,): times weight
-    device atomic_uint* extremes [[buffer(6)]],     // IN-OUT int32 (2,)
+    device const float* predictions [[buffer(0)]],   // IN  float32 (n_outputs, n_rows)
+    device const float* labels [[buffer(1)]],        // IN  float32 (n_rows,)
+    device const float* weights [[buffer(2)]],       // IN  float32 (n_rows,); else any tensor
+    device const float* margins [[buffer(3)]],       // IN  as predictions; else any tensor
+    device const float* baseline [[buffer(4)]],      // IN  float32 (n_outputs, 2): high, low part;
+                                                     //     any tensor for metrics 0 and 1
+    device float* losses [[buffer(5)]],              // OUT float32 (n_rows,): times weight
+    device atomic_uint* largest_loss [[buffer(6)]],  // IN-OUT int32 (1,)
     constant int& n_rows [[buffer(7)]], constant int& n_outputs [[buffer(8)]],
-    constant int& nonce [[buffer(9)]], uint position [[thread_position_in_grid]],
-    uint n_threads [[threads_per_grid]], uint lane [[thread_index_in_simdgroup]]) {
+    device uint* last_turn [[buffer(9)]], constant int& turn [[buffer(10)]],  // see turns.h
+    uint position [[thread_position_in_grid]], uint n_threads [[threads_per_grid]],
+    uint lane [[thread_index_in_simdgroup]]) {
+    take_turn(last_turn, turn, position);
     const RawPredictions rows = {predictions, margins, baseline, n_rows};
     uint largest = 0;
     for (long row = position; row < n_rows; row += n_threads) {
@@ -79,8 +81,5 @@ inline float loss_of_row(RawPredictions rows, long row, int n_outputs, float lab
         losses[row] = loss;
         largest = max(largest, magnitude_word(loss));
     }
-    join_largest(extremes, largest, lane);
-    if (position == 0) {
-        atomic_store_explicit(extremes + 1, static_cast<uint>(nonce), memory_order_relaxed);
-    }
+    join_largest(largest_loss, largest, lane);
 }

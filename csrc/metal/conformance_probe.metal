@@ -3,6 +3,7 @@
 //
 // Constants: none.
 #include "metal/long_words.h"
+#include "metal/turns.h"
 #include "shared/fixed_point.h"
 #include "shared/portable_math.h"
 
@@ -69,11 +70,14 @@ inline void probe_integers(device const int* words, thread Results& results) {
     device const int* inputs [[buffer(0)]],       // IN  int32 (12, 256): words for floats, integers
     device uint* results [[buffer(1)]],           // OUT int32 (n_results, 256)
     device atomic_uint* in_device [[buffer(2)]],  // IN-OUT int32 (2,): from 0: max, or of words
-    constant int& nonce [[buffer(3)]], uint index [[thread_index_in_threadgroup]],
-    uint width [[threads_per_simdgroup]], uint lane [[thread_index_in_simdgroup]]) {
+    constant int& nonce [[buffer(3)]], device uint* last_turn [[buffer(4)]],
+    constant int& turn [[buffer(5)]],  // see turns.h
+    uint index [[thread_index_in_threadgroup]], uint width [[threads_per_simdgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
     threadgroup atomic_uint cells[256];
     threadgroup atomic_uint sum[2];
     threadgroup atomic_uint largest_and_smallest[2];
+    take_turn(last_turn, turn, index);
     Results found = {results + index};
     probe_floats(inputs + index, found);
     device const int* integers = inputs + 7 * 256 + index;

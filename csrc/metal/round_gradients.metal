@@ -3,6 +3,7 @@
 // Constants:
 //   CONSTANT_HESSIAN  0 or 1: all Hessians are 1 and have no words
 #include "metal/group_sums.h"
+#include "metal/turns.h"
 #include "shared/fixed_point.h"
 
 using namespace torchgbdt;
@@ -18,14 +19,14 @@ using namespace torchgbdt;
     device const float* hessians [[buffer(1)]],   // IN  the same; any tensor if constant
     device uint* row_order [[buffer(2)]],         // OUT int32 (n_rows,): 0, 1, ..
     device int* fixed_point [[buffer(3)]],        // OUT int32 (n_words, n_rows)
-    device long* partials [[buffer(4)]],  // OUT int64 (n_groups * (2 * tree_outputs + 1) + 1,):
-                                          //     of each group; last, the nonce
+    device long* partials [[buffer(4)]],          // OUT int64 (n_groups, 2 * tree_outputs + 1)
     constant int& n_rows [[buffer(5)]], constant int& tree_outputs [[buffer(6)]],
     constant int* scales [[buffer(7)]],  // per output: of gradients, of Hessians; exponents of two
-    constant int& nonce [[buffer(8)]], uint position [[thread_position_in_grid]],
-    uint n_threads [[threads_per_grid]], uint group [[threadgroup_position_in_grid]],
-    uint n_groups [[threadgroups_per_grid]], uint index [[thread_index_in_threadgroup]]) {
+    device uint* last_turn [[buffer(8)]], constant int& turn [[buffer(9)]],  // see turns.h
+    uint position [[thread_position_in_grid]], uint n_threads [[threads_per_grid]],
+    uint group [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]]) {
     threadgroup long cells[group_size];
+    take_turn(last_turn, turn, position);
     const int n_sums = 2 * tree_outputs + 1;
     device long* of_group = partials + static_cast<long>(group) * n_sums;
     for (long row = position; row < n_rows; row += n_threads) {
@@ -61,8 +62,5 @@ using namespace torchgbdt;
     n_raised = sum_over_group(n_raised, cells, index);
     if (index == 0) {
         of_group[n_sums - 1] = n_raised;
-    }
-    if (position == 0) {
-        partials[static_cast<long>(n_groups) * n_sums] = nonce;
     }
 }

@@ -6,6 +6,7 @@
 #include "metal/group_ranks.h"
 #include "metal/node_chunks.h"
 #include "metal/split_side.h"
+#include "metal/turns.h"
 
 using namespace torchgbdt;
 
@@ -27,9 +28,11 @@ constant uint n_totals = 4 * n_simdgroups;
                                                  //    missing values go left
     constant int& n_nodes [[buffer(7)]],         // of this slab that are split
     constant int& rows_per_chunk [[buffer(8)]], constant int& n_rows [[buffer(9)]],  // of the run
+    device uint* last_turn [[buffer(10)]], constant int& turn [[buffer(11)]],        // see turns.h
     uint group [[threadgroup_position_in_grid]], uint thread_index [[thread_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]]) {
     threadgroup uint totals[n_simdgroups];
+    take_turn(last_turn, turn, group | thread_index);
     const Chunk chunk = find_chunk(nodes, n_nodes, rows_per_chunk, group);
     constant int* split = splits + split_words * chunk.node;
     const int missing_code = features[2 * split[0] + 1];
@@ -50,7 +53,7 @@ constant uint n_totals = 4 * n_simdgroups;
 // Layout: as in route_count; fixed_point (n_words, n_rows).
 // Grid:   one group per chunk, chunks as in route_count.
 // Writes: each group the places in the routed buffers of its chunk's rows; a node's first chunk
-//         left_counts, the first group the nonce; whoever finds one, a fault.
+//         left_counts; whoever finds one, a fault.
 [[max_total_threads_per_threadgroup(256)]] kernel void route_scatter(
     device const uint* row_order [[buffer(0)]],     // IN int32 (n_rows,)
     device const int* fixed_point [[buffer(1)]],    // IN int32 (n_words, n_rows)
@@ -59,18 +62,18 @@ constant uint n_totals = 4 * n_simdgroups;
     device uint* routed_order [[buffer(4)]],        // OUT int32 (n_rows,)
     device int* routed_fixed_point [[buffer(5)]],   // OUT int32 (n_words, n_rows)
     device uint* left_counts [[buffer(6)]],         // OUT int32 (n_nodes,): rows that went left
-    device int* nonce_seen [[buffer(7)]],           // OUT int32 (1,)
-    device atomic_uint* faults [[buffer(8)]],       // IN-OUT int32 (1,), see faults.h
-    constant int* nodes [[buffer(9)]],              // IN (n_nodes, 3): begin, n_rows, first chunk
-    constant int* expected_left [[buffer(10)]],     // IN (n_nodes,): left_counts, -1 if not known
-    constant int& n_nodes [[buffer(11)]], constant int& rows_per_chunk [[buffer(12)]],
-    constant int& n_rows [[buffer(13)]],   // of the run
-    constant int& n_words [[buffer(14)]],  // of fixed_point
-    constant int& nonce [[buffer(15)]],    // names this level; copied to nonce_seen
+    device atomic_uint* faults [[buffer(7)]],       // IN-OUT int32 (1,), see faults.h
+    constant int* nodes [[buffer(8)]],              // IN (n_nodes, 3): begin, n_rows, first chunk
+    constant int* expected_left [[buffer(9)]],      // IN (n_nodes,): left_counts, -1 if not known
+    constant int& n_nodes [[buffer(10)]], constant int& rows_per_chunk [[buffer(11)]],
+    constant int& n_rows [[buffer(12)]],                                       // of the run
+    constant int& n_words [[buffer(13)]],                                      // of fixed_point
+    device uint* last_turn [[buffer(14)]], constant int& turn [[buffer(15)]],  // see turns.h
     uint group [[threadgroup_position_in_grid]], uint groups [[threadgroups_per_grid]],
     uint thread_index [[thread_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]],
     uint simdgroup [[simdgroup_index_in_threadgroup]]) {
     threadgroup uint totals[n_totals];
+    take_turn(last_turn, turn, group | thread_index);
     const Chunk chunk = find_chunk(nodes, n_nodes, rows_per_chunk, group);
     const uint node_begin = nodes[node_words * chunk.node];
     const uint node_rows = nodes[node_words * chunk.node + 1];
@@ -118,8 +121,5 @@ constant uint n_totals = 4 * n_simdgroups;
         if (expected >= 0 && n_left != uint(expected)) {
             atomic_fetch_or_explicit(faults, fault_left_count, memory_order_relaxed);
         }
-    }
-    if (thread_index == 0 && group == 0) {
-        nonce_seen[0] = nonce;
     }
 }

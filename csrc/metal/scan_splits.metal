@@ -5,6 +5,7 @@
 //
 // Constants: CONSTANT_HESSIAN 0 or 1: histograms have no Hessians, that of a cell is count * unit.
 #include "metal/feature_scan.h"
+#include "metal/turns.h"
 
 using namespace torchgbdt;
 
@@ -26,8 +27,10 @@ kernel void scan_splits(
     constant int* node_sums [[buffer(6)]],        // IN (n_nodes, 4): gradient, Hessian
     constant int* node_ratios [[buffer(7)]],      // IN (n_nodes, 4): mean gradient, lambda
     constant int* node_limits [[buffer(8)]],  // IN (n_nodes, 4): tolerance, smallest rank, units
+    device uint* last_turn [[buffer(9)]], constant int& turn [[buffer(10)]],  // see turns.h
     uint group [[threadgroup_position_in_grid]], uint simdgroup [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
+    take_turn(last_turn, turn, group | simdgroup | lane);
     const uint n_features = search[SEARCH_N_FEATURES];
     const uint pair = group * GROUP_SIMDGROUPS + simdgroup;
     if (pair >= uint(search[SEARCH_N_NODES]) * n_features) {

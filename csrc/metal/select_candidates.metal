@@ -3,6 +3,7 @@
 //
 // Constants: none.
 #include "metal/split_search.h"
+#include "metal/turns.h"
 
 using namespace torchgbdt;
 
@@ -37,11 +38,13 @@ inline NodeSums parent_of(constant int* node_sums, uint node) {
     device int* results [[buffer(2)]],           // OUT int32 (n_nodes, 68)
     constant int* search [[buffer(3)]],          // IN (9,): sizes, rules, nonce
     constant int* node_sums [[buffer(4)]],       // IN (n_nodes, 4): gradient, Hessian
+    device uint* last_turn [[buffer(5)]], constant int& turn [[buffer(6)]],  // see turns.h
     uint node [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]]) {
     threadgroup atomic_uint largest_lower;  // a rank's bits, which are in its order
     threadgroup atomic_uint any_fault;
     threadgroup atomic_uint any_overflow;
     threadgroup atomic_uint chosen[MAX_CANDIDATES + 1];  // positions among the node's candidates
+    take_turn(last_turn, turn, node | index);
 
     const uint n_features = search[SEARCH_N_FEATURES];
     device const int* summary = summaries + ulong(node) * n_features * SUMMARY_WORDS;

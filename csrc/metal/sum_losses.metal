@@ -2,6 +2,7 @@
 //
 // Constants: none.
 #include "metal/group_sums.h"
+#include "metal/turns.h"
 #include "shared/fixed_point.h"
 
 using namespace torchgbdt;
@@ -18,13 +19,14 @@ inline long long_of_float(float x) {
 // Writes: each group its sum of round_half_even(loss * 2^scale).
 [[max_total_threads_per_threadgroup(256)]] kernel void sum_losses(
     device const float* losses [[buffer(0)]],  // IN  float32 (n_rows,), finite
-    device long* partials [[buffer(1)]],       // OUT int64 (n_groups + 1,): sums; last, the nonce
+    device long* partials [[buffer(1)]],       // OUT int64 (n_groups,)
     constant int& n_rows [[buffer(2)]],
     constant int& scale [[buffer(3)]],  // exponent of two, -126..120
-    constant int& nonce [[buffer(4)]], uint position [[thread_position_in_grid]],
-    uint n_threads [[threads_per_grid]], uint group [[threadgroup_position_in_grid]],
-    uint n_groups [[threadgroups_per_grid]], uint index [[thread_index_in_threadgroup]]) {
+    device uint* last_turn [[buffer(4)]], constant int& turn [[buffer(5)]],  // see turns.h
+    uint position [[thread_position_in_grid]], uint n_threads [[threads_per_grid]],
+    uint group [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]]) {
     threadgroup long cells[group_size];
+    take_turn(last_turn, turn, position);
     const float power = power_of_two(scale);
     long sum = 0;
     for (long row = position; row < n_rows; row += n_threads) {
@@ -33,8 +35,5 @@ inline long long_of_float(float x) {
     sum = sum_over_group(sum, cells, index);
     if (index == 0) {
         partials[group] = sum;
-    }
-    if (position == 0) {
-        partials[n_groups] = nonce;
     }
 }

@@ -9,8 +9,6 @@ from torchgbdt.backends.metal_library import MetalLibrary
 GROUP = 256
 """Threads of a group in kernels with barriers."""
 
-NONCE = 0x12345678
-
 LIBRARIES = {
     "ascending": EmulatorOptions(),
     "shuffled-1": EmulatorOptions(shuffle_seed=1),

@@ -8,7 +8,6 @@ from metal.row_buffers import (
     CHECKED,
     GROUP,
     LIBRARIES,
-    NONCE,
     ROW_COUNTS,
     float_of_word,
     library_of,
@@ -47,7 +46,7 @@ def gradients_on(
     """Gradients, Hessians and the words of the extremes."""
     kind = rows.objective.kind
     gradients, hessians = torch.full((2, rows.n_rows), NAN)
-    extremes = torch.zeros(4, dtype=torch.int32)
+    extremes = torch.zeros(3, dtype=torch.int32)
     constants = {
         "OBJECTIVE": int(kind),
         "HAS_WEIGHTS": int(rows.weights is not None),
@@ -66,7 +65,6 @@ def gradients_on(
         extremes,
         rows.n_rows,
         output,
-        NONCE,
         threads=whole_groups(rows.n_rows, at_most),
         group_size=GROUP,
     )
@@ -74,7 +72,6 @@ def gradients_on(
 
 
 def check_extremes(words: list[int], gradients: np.ndarray, hessians: np.ndarray) -> None:
-    assert words[3] == NONCE
     assert float_of_word(words[0]) == np.abs(gradients).max()
     assert float_of_word(words[1]) == hessians.max()
     assert smallest_of_word(words[2]) == hessians.min()

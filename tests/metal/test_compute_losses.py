@@ -8,7 +8,6 @@ from metal.row_buffers import (
     CHECKED,
     GROUP,
     LIBRARIES,
-    NONCE,
     ROW_COUNTS,
     float_of_word,
     library_of,
@@ -26,8 +25,8 @@ from torchgbdt.core.metrics import (
     RootMeanSquaredError,
     SoftmaxError,
     SoftmaxLoss,
-    weighted_losses,
 )
+from torchgbdt.core.objectives import weighted as weighted_losses
 
 METRICS: dict[str, MeanLoss] = {
     "squared_error": RootMeanSquaredError(),
@@ -49,7 +48,7 @@ def losses_on(
     library: MetalLibrary, metric: str, rows: Rows, at_most: int = 256
 ) -> tuple[np.ndarray, int]:
     """Losses, and the word of the largest."""
-    losses, extremes = torch.full((rows.n_rows,), -7.0), torch.zeros(2, dtype=torch.int32)
+    losses, largest = torch.full((rows.n_rows,), -7.0), torch.zeros(1, dtype=torch.int32)
     constants = {
         "METRIC": int(METRICS[metric].kind),
         "HAS_WEIGHTS": int(rows.weights is not None),
@@ -62,16 +61,13 @@ def losses_on(
         or_any(rows.margins),
         rows.baseline_buffer(),
         losses,
-        extremes,
+        largest,
         rows.n_rows,
         rows.n_outputs,
-        NONCE,
         threads=whole_groups(rows.n_rows, at_most),
         group_size=GROUP,
     )
-    largest, nonce = extremes.tolist()
-    assert nonce == NONCE
-    return losses.numpy(), largest
+    return losses.numpy(), int(largest)
 
 
 def expected_losses(metric: str, rows: Rows) -> np.ndarray:
@@ -82,11 +78,10 @@ def expected_losses(metric: str, rows: Rows) -> np.ndarray:
 
 def sum_on(library: MetalLibrary, losses: np.ndarray, scale: int, at_most: int = 256) -> int:
     threads = whole_groups(losses.size, at_most)
-    partials = torch.full((threads // GROUP + 1,), -7, dtype=torch.int64)
-    arguments = (tensor(losses), partials, losses.size, scale, NONCE)
+    partials = torch.full((threads // GROUP,), -7, dtype=torch.int64)
+    arguments = (tensor(losses), partials, losses.size, scale)
     library.kernel("sum_losses")(*arguments, threads=threads, group_size=GROUP)
-    assert partials[-1] == NONCE
-    return int(partials[:-1].sum())
+    return int(partials.sum())
 
 
 def expected_sum(losses: np.ndarray, scale: int) -> int:

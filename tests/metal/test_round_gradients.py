@@ -7,7 +7,6 @@ from metal.row_buffers import (
     CHECKED,
     GROUP,
     LIBRARIES,
-    NONCE,
     ROW_COUNTS,
     library_of,
     tensor,
@@ -32,7 +31,7 @@ def round_on(
     n_sums, n_groups = 2 * tree_outputs + 1, threads // GROUP
     row_order = torch.full((n_rows,), -1, dtype=torch.int32)
     words = torch.full((n_words, n_rows), -7, dtype=torch.int32)
-    partials = torch.full((n_groups * n_sums + 1,), -7, dtype=torch.int64)
+    partials = torch.full((n_groups * n_sums,), -7, dtype=torch.int64)
     g = tensor(gradients)
     library.kernel("round_gradients", constants={"CONSTANT_HESSIAN": int(hessians is None)})(
         g,
@@ -43,12 +42,10 @@ def round_on(
         n_rows,
         tree_outputs,
         scales.ravel().tolist(),
-        NONCE,
         threads=threads,
         group_size=GROUP,
     )
-    assert partials[-1] == NONCE
-    sums = partials[:-1].view(n_groups, n_sums).sum(0).numpy()
+    sums = partials.view(n_groups, n_sums).sum(0).numpy()
     return row_order.numpy(), words.numpy(), sums[:-1].reshape(-1, 2), int(sums[-1])
 
 
@@ -62,7 +59,7 @@ def expected(
         fixed_h = fixed_point.round_hessians(h, hessian_scale)
         words += [fixed_g] if hessians is None else [fixed_g, fixed_h]
         totals.append([fixed_g.sum(dtype=np.int64), fixed_h.sum(dtype=np.int64)])
-        n_raised += fixed_point.count_raised_hessians(h, hessian_scale)
+        n_raised += int(fixed_point.are_raised(h, hessian_scale).sum())
     rows = np.arange(gradients.shape[1], dtype=np.int32)
     return rows, np.stack(words), np.array(totals), n_raised
 

@@ -14,7 +14,6 @@ from torchgbdt.backends.metal_library import MetalLibrary, assemble
 from torchgbdt.core.errors import BackendError
 
 UNWRITTEN = -7
-NONCE = 0x51ED2705
 FAULT_LEFT_COUNT = 1
 
 BINS = [255, 1, 30, 4, 200]
@@ -27,7 +26,6 @@ class Routed:
     row_order: np.ndarray
     fixed_point: np.ndarray
     left_counts: np.ndarray
-    nonce: int = NONCE
     faults: int = 0
 
     def __eq__(self, other: object) -> bool:
@@ -36,7 +34,7 @@ class Routed:
             np.array_equal(self.row_order, other.row_order)
             and np.array_equal(self.fixed_point, other.fixed_point)
             and np.array_equal(self.left_counts, other.left_counts)
-            and (self.nonce, self.faults) == (other.nonce, other.faults)
+            and self.faults == other.faults
         )
 
 
@@ -109,7 +107,6 @@ def route(
     routed_order = torch.full_like(row_order, UNWRITTEN)
     routed_fixed_point = torch.full_like(fixed_point, UNWRITTEN)
     left_counts = torch.full((chunks.n_nodes,), UNWRITTEN, dtype=torch.int32)
-    nonce = torch.full((1,), UNWRITTEN, dtype=torch.int32)
     faults = torch.zeros(1, dtype=torch.int32)
     (scattering or kernels).kernel("route_rows", "route_scatter")(
         row_order,
@@ -119,7 +116,6 @@ def route(
         routed_order,
         routed_fixed_point,
         left_counts,
-        nonce,
         faults,
         chunks.nodes,
         [-1] * chunks.n_nodes if expected is None else list(expected),
@@ -127,14 +123,12 @@ def route(
         rows_per_chunk,
         slab.n_rows,
         len(slab.fixed_point),
-        NONCE,
         **grid,
     )
     return Routed(
         routed_order.numpy(),
         routed_fixed_point.numpy(),
         left_counts.numpy(),
-        int(nonce[0]),
         int(faults[0]),
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from torchgbdt.backends.metal_library import MetalLibrary
+from torchgbdt.backends.metal_turns import Turns
 from torchgbdt.backends.threshold_keys import KEY_FORMS, KeyForm, float64_keys
 from torchgbdt.backends.torch_matrix import WORD_FEATURES, DeviceBins, TensorMatrix
 from torchgbdt.backends.torch_transfers import Transfers
@@ -101,6 +102,7 @@ def bin_features(
     features = DeviceFeatures(source, transfers)
     n_rows = source.n_rows if kept_rows is None else int(kept_rows.size)
     bins = DeviceBins.empty(n_rows, source.n_features, transfers.device)
+    library = library.with_turns(Turns())
     cuts = features.form.threshold_keys(thresholds.values)
     device_cuts = transfers.to_device(np.append(cuts, cuts.dtype.type(0)))  # one at least
     ranges = (thresholds.offsets[:-1], np.diff(thresholds.offsets), thresholds.n_value_bins)
@@ -121,6 +123,7 @@ def bin_features(
             threads=(block.n_rows, bins.tensor.shape[1] // WORD_FEATURES),
             group_size=(GROUP_THREADS, 1),
         )
+    library.turns.finish(transfers)
     return bins
 
 
@@ -139,7 +142,12 @@ class DeviceForest:
         self._offsets = transfers.to_device(forest.offsets.astype(np.int32))
         self._n_trees = forest.n_trees
         self._constants = form.constants()
-        self._library = library
+        self._library = library.with_turns(Turns())
+        self._transfers = transfers
+
+    def finish(self) -> None:
+        """Raise BackendError unless every kernel so far has run."""
+        self._library.turns.finish(self._transfers)
 
     def add_values(self, block: DeviceBlock, sums: torch.Tensor) -> None:
         """Add each tree's leaf values; float32, (n_rows, n_outputs), contiguous. IN-OUT."""

@@ -16,6 +16,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any, TypeAlias
 
+from torchgbdt.backends.metal_turns import Turns
 from torchgbdt.core.errors import BackendError
 
 CompileShader: TypeAlias = Callable[[str], Any]
@@ -67,21 +68,14 @@ def _read(path: str) -> str:
     return source.read_text(encoding="ascii")  # Metal's compiler is handed ASCII
 
 
-class Launches:
-    """How many dispatches were queued."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-
 class Kernel:
     """A compiled kernel function. Calls return when the work is queued, not when it is done."""
 
-    def __init__(self, function: Any, name: str, lock: threading.RLock, launches: Launches) -> None:
+    def __init__(self, function: Any, name: str, lock: threading.RLock, turns: Turns) -> None:
         self._function = function
         self._name = name
         self._lock = lock
-        self._launches = launches
+        self._turns = turns
 
     def __call__(
         self, *arguments: Any, threads: int | Sequence[int], group_size: int | Sequence[int]
@@ -90,19 +84,22 @@ class Kernel:
 
         Parameters
         ----------
-        arguments : in the order of the kernel's buffers: contiguous tensors on the device, or ints
-            and lists of 1..MAX_WORDS ints, which arrive as int32 words; unsigned ones wrap.
+        arguments : in the order of the kernel's buffers, but for the last two, which tell the turn:
+            a contiguous tensor on the device; then more of them, or ints and lists of
+            1..MAX_WORDS ints, which arrive as int32 words; unsigned ones wrap.
         threads : number of threads, in one to three dimensions, each > 0.
         group_size : threads per threadgroup, in as many dimensions.
         """
-        passed = [_as_words(one) for one in arguments]
+        turns = self._turns
+        word, turn = turns.word_on(arguments[0].device), turns.next_turn()
+        passed = [_as_words(one) for one in (*arguments, word, turn)]
         casts = {i: "int32" for i, one in enumerate(passed) if isinstance(one, int | list)}
         with self._lock:  # torch's own caches are not safe to use from several threads
             try:
                 self._function(*passed, threads=threads, group_size=group_size, arg_casts=casts)
             except Exception as error:
                 raise BackendError(f"kernel {self._name!r} cannot be started: {error}") from error
-        self._launches.count += 1
+        turns.add(self._name)
 
 
 class MetalLibrary:
@@ -114,20 +111,20 @@ class MetalLibrary:
 
     Attributes
     ----------
-    launches : of all its kernels.
+    turns : of all its kernels.
     """
 
     def __init__(self, compile_shader: CompileShader) -> None:
-        self.launches = Launches()
+        self.turns = Turns()
         self._compile_shader = compile_shader
         self._lock = threading.RLock()
         self._libraries: dict[str, Any] = {}
         self._kernels: dict[Any, Kernel] = {}
 
-    def counted_anew(self) -> "MetalLibrary":
-        """The same compiled kernels, with launches of its own."""
+    def with_turns(self, turns: Turns) -> "MetalLibrary":
+        """The same compiled kernels, for another run: turns belong to one run, in one thread."""
         result = copy.copy(self)
-        result.launches, result._kernels = Launches(), {}
+        result.turns, result._kernels = turns, {}
         return result
 
     def kernel(
@@ -165,7 +162,7 @@ class MetalLibrary:
                 f"the versions of macOS and torch; backend='cpu' trains the same model on a copy "
                 f"of the data."
             ) from error
-        return Kernel(function, name, self._lock, self.launches)
+        return Kernel(function, name, self._lock, self.turns)
 
 
 def _as_words(argument: Any) -> Any:

@@ -58,8 +58,6 @@ def _queue_slab(
         n_rows,
         **grid,
     )
-    nonce = run.next_nonce()
-    run.expect_routing(nonce)
     run.library.kernel("route_rows", "route_scatter")(
         run.row_order,
         run.fixed_point,
@@ -68,7 +66,6 @@ def _queue_slab(
         run.routed_order,
         run.routed_fixed_point,
         run.room("left_counts", nodes.size),
-        run.routed_nonce,
         run.faults,
         chunks.nodes,
         expected.tolist(),
@@ -76,6 +73,5 @@ def _queue_slab(
         rows_per_chunk,
         n_rows,
         run.fixed_point.shape[0],
-        nonce,
         **grid,
     )

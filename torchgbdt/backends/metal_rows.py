@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from torchgbdt.backends.metal_library import Kernel
-from torchgbdt.backends.metal_run import MetalRun, check_nonce
+from torchgbdt.backends.metal_run import MAX_GROUPS, MetalRun, n_sums
 from torchgbdt.backends.row_chunks import GROUP_THREADS
 from torchgbdt.core.arrays import Int64Array
 from torchgbdt.core.backend import GradientExtremes
@@ -19,9 +19,6 @@ from torchgbdt.core.tree import Tree
 
 _INFINITY_BITS = 0x7F800000
 """Magnitudes, as bits, from which on a float32 number is not finite."""
-
-_MAX_GROUPS = 256
-"""Threadgroups of kernels that leave a sum per group."""
 
 _MAX_GRADIENT_GROUPS = 4_096
 _MAX_WRITTEN_WORDS = 1_024
@@ -45,7 +42,6 @@ def compute_gradients(run: MetalRun, output: int) -> GradientExtremes:
     if n_rows == 0:
         return GradientExtremes(np.zeros((1, 2)), 0.0, True)
     _update_softmax_terms(run)
-    nonce = run.next_nonce()
     _kernel(
         run,
         "compute_gradients",
@@ -62,14 +58,12 @@ def compute_gradients(run: MetalRun, output: int) -> GradientExtremes:
         run.terms,
         run.gradients,
         run.gradients if run.hessians is None else run.hessians,
-        run.extremes.zero_(),
+        run.cleared_results(3),
         n_rows,
         output,
-        nonce,
         **_whole_groups(n_rows, _MAX_GRADIENT_GROUPS),
     )
-    largest_g, largest_h, smallness, found = run.transfers.to_host(run.extremes)
-    check_nonce(int(found), nonce, "compute_gradients")
+    largest_g, largest_h, smallness = run.read_results(3)
     finite = bool(max(largest_g, largest_h) < _INFINITY_BITS)
     largest = np.array([[largest_g, largest_h]], np.int32).view(np.float32)
     return GradientExtremes(largest.astype(np.float64), _smallest(int(smallness)), finite)
@@ -107,25 +101,21 @@ def round_gradients(run: MetalRun, scales: Int64Array) -> Int64Array:
     run.scales = scales
     if n_rows == 0:
         return np.zeros((outputs, 2), np.int64)
-    grid = _whole_groups(n_rows, _MAX_GROUPS)
-    n_groups, n_sums = grid["threads"] // GROUP_THREADS, 2 * outputs + 1
-    partials = run.room("group_sums", _MAX_GROUPS * n_sums + 1, torch.int64)
-    nonce = run.next_nonce()
+    grid = _whole_groups(n_rows, MAX_GROUPS)
     _kernel(run, "round_gradients", CONSTANT_HESSIAN=int(run.hessians is None))(
         run.gradients,
         run.gradients if run.hessians is None else run.hessians,
         run.row_order,
         run.fixed_point,
-        partials,
+        run.sums,
         n_rows,
         outputs,
         scales.ravel().tolist(),
-        nonce,
         **grid,
     )
-    *sums, found = run.transfers.to_host(partials[: n_groups * n_sums + 1]).tolist()
-    check_nonce(found, nonce, "round_gradients")
-    totals: Int64Array = np.array(sums, np.int64).reshape(n_groups, n_sums).sum(axis=0)
+    n_groups, n_totals = grid["threads"] // GROUP_THREADS, n_sums(run.settings)
+    sums = run.read_sums(n_groups * n_totals)
+    totals: Int64Array = sums.reshape(n_groups, n_totals).sum(axis=0)
     run.raised_hessians += int(totals[-1])
     return totals[:-1].reshape(outputs, 2)
 
@@ -184,7 +174,6 @@ def compute_losses(run: MetalRun, metric: MeanLoss, dataset: int) -> tuple[float
     run.losses = losses
     if n_rows == 0:
         return 0.0, True
-    extremes, nonce = run.extremes[:2].zero_(), run.next_nonce()
     _kernel(
         run,
         "compute_losses",
@@ -198,14 +187,12 @@ def compute_losses(run: MetalRun, metric: MeanLoss, dataset: int) -> tuple[float
         data.labels if data.margins is None else data.margins,
         run.baseline_parts,
         losses,
-        extremes,
+        run.cleared_results(1),
         n_rows,
         objective.n_outputs,
-        nonce,
         **_whole_groups(n_rows, _MAX_GRADIENT_GROUPS),
     )
-    largest, found = run.transfers.to_host(extremes)
-    check_nonce(int(found), nonce, "compute_losses")
+    (largest,) = run.read_results(1)
     if largest >= _INFINITY_BITS:
         run.losses = None
         return 0.0, False
@@ -217,11 +204,6 @@ def sum_losses(run: MetalRun, losses: torch.Tensor, scale: int) -> int:
     n_rows = losses.shape[0]
     if n_rows == 0:
         return 0
-    grid = _whole_groups(n_rows, _MAX_GROUPS)
-    n_groups = grid["threads"] // GROUP_THREADS
-    partials = run.room("loss_sums", _MAX_GROUPS + 1, torch.int64)
-    nonce = run.next_nonce()
-    _kernel(run, "sum_losses")(losses, partials, n_rows, scale, nonce, **grid)
-    *sums, found = run.transfers.to_host(partials[: n_groups + 1]).tolist()
-    check_nonce(found, nonce, "sum_losses")
-    return sum(sums)
+    grid = _whole_groups(n_rows, MAX_GROUPS)
+    _kernel(run, "sum_losses")(losses, run.sums, n_rows, scale, **grid)
+    return int(run.read_sums(grid["threads"] // GROUP_THREADS).sum())

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from torchgbdt.backends.metal_library import MetalLibrary
+from torchgbdt.backends.metal_turns import Turns
 from torchgbdt.backends.row_chunks import MAX_SLAB_NODES, HistogramVariant
 from torchgbdt.backends.split_candidates import (
     CANDIDATE_WORDS,
@@ -19,16 +20,18 @@ from torchgbdt.backends.split_candidates import (
 )
 from torchgbdt.backends.torch_run import TorchRun, run_bytes
 from torchgbdt.backends.torch_transfers import Transfers
-from torchgbdt.core.arrays import AnyArray, Int32Array
+from torchgbdt.core.arrays import Int32Array, Int64Array
 from torchgbdt.core.backend import RunRows, RunSettings
 from torchgbdt.core.errors import BackendError
 from torchgbdt.core.probabilities import SoftmaxTerms
 
-_FAULTS, _ROUTED = 0, 1
-_HEADER_WORDS = 4
-"""Of the results of a level: fault bits, and the nonce of the routing before it."""
+MAX_GROUPS = 256
+"""Threadgroups of kernels that leave a sum per group."""
 
-_EXTREMES_WORDS = 4
+_FAULTS, _LAST_TURN = 0, 1
+_HEADER_WORDS = 4
+"""Of what comes to the host: fault bits, and the word of ``metal_turns``; a multiple of 8 bytes."""
+
 _WORD = np.dtype(np.int32).itemsize
 
 
@@ -58,7 +61,7 @@ class MetalRun(TorchRun):
 
     Attributes
     ----------
-    library : the kernels, with launches of this run.
+    library : the kernels, with the turns of this run.
     columns : uint8, (n_features, n_rows), of each data set: its bins again.
     features : int32, (n_features, 2); first cell and number of value bins.
     fixed_point : int32, (n_words, n_rows), in row order. row_order : int32, (n_rows,).
@@ -76,7 +79,12 @@ class MetalRun(TorchRun):
         tuning: MetalTuning,
     ) -> None:
         super().__init__(datasets, settings, transfers)
-        self.library = library
+        n_words = max(tuning.slab_nodes * RESULT_WORDS, 2 * MAX_GROUPS * n_sums(settings))
+        self._mailbox = torch.zeros(
+            _HEADER_WORDS + n_words, dtype=torch.int32, device=transfers.device
+        )
+        turns = Turns(self._mailbox[_LAST_TURN : _LAST_TURN + 1])
+        self.library = library.with_turns(turns)
         self.tuning = tuning
         self.transfers = transfers
         self.variant = HistogramVariant(
@@ -102,19 +110,14 @@ class MetalRun(TorchRun):
         self.sides = empty(n_rows, dtype=torch.uint8)
         self.terms = empty(2, n_rows, dtype=torch.float32)
         self.loss_buffer = empty(max(rows.given.n_rows for rows in self.rows), dtype=torch.float32)
-        self.results = torch.zeros(
-            _HEADER_WORDS + tuning.slab_nodes * RESULT_WORDS, dtype=torch.int32, device=device
-        )
-        self.extremes = empty(_EXTREMES_WORDS)
         self._rooms: dict[str, torch.Tensor] = {}
         self._nonce = 0
-        self._routing_nonce = 0
         self.overflowed_nodes = 0
 
     # --- between kernels ---------------------------------------------------------------------
 
     def next_nonce(self) -> int:
-        """A number that no other dispatch of this run had."""
+        """A number that no other search of this run had."""
         self._nonce = self._nonce % (2**31 - 1) + 1
         return self._nonce
 
@@ -140,45 +143,56 @@ class MetalRun(TorchRun):
         """The softmax terms have been computed."""
         self.softmax_terms = SoftmaxTerms(self.terms[0], self.terms[1])
 
-    # --- results of a level ------------------------------------------------------------------
+    # --- what comes to the host --------------------------------------------------------------
 
     @property
     def faults(self) -> torch.Tensor:
-        """int32, (1,)."""
-        return self.results[_FAULTS : _FAULTS + 1]
+        """int32, (1,), see csrc/metal/faults.h."""
+        return self._mailbox[_FAULTS : _FAULTS + 1]
 
     @property
-    def routed_nonce(self) -> torch.Tensor:
-        """int32, (1,)."""
-        return self.results[_ROUTED : _ROUTED + 1]
+    def results(self) -> torch.Tensor:
+        """int32, where kernels leave what ``read_results`` is to return."""
+        return self._mailbox[_HEADER_WORDS:]
 
     @property
-    def search_results(self) -> torch.Tensor:
-        """int32, (slab_nodes * RESULT_WORDS,)."""
-        return self.results[_HEADER_WORDS:]
+    def sums(self) -> torch.Tensor:
+        """int64, the same memory."""
+        return self.results.view(torch.int64)
 
-    def expect_routing(self, nonce: int) -> None:
-        """The next results must say that this routing took place."""
-        self._routing_nonce = nonce
+    def cleared_results(self, n_words: int) -> torch.Tensor:
+        """``results`` that begin with zeros, which a kernel writes."""
+        write = self.library.kernel("write_words")
+        write(self.results, [0] * n_words, 0, threads=n_words, group_size=n_words)
+        return self.results
 
-    def read_results(self, n_nodes: int) -> Int32Array:
-        """The results of the search of a slab, (n_nodes, RESULT_WORDS), in one copy.
+    def read_results(self, n_words: int) -> Int32Array:
+        """The first words of the results, in one copy, once all kernels so far have run.
 
         Raises
         ------
-        BackendError : a kernel found a contradiction, or did not run.
+        BackendError : one of them found a contradiction, or did not run in its turn.
         """
-        words = self.transfers.to_host(self.results[: _HEADER_WORDS + n_nodes * RESULT_WORDS])
+        words: Int32Array = self.transfers.to_host(self._mailbox[: _HEADER_WORDS + n_words])
         self._check_header(words)
-        return words[_HEADER_WORDS:].reshape(n_nodes, RESULT_WORDS)
+        return words[_HEADER_WORDS:]
 
-    def _check_header(self, words: AnyArray) -> None:
+    def read_sums(self, n_sums: int) -> Int64Array:
+        """The first of ``sums``; as ``read_results``."""
+        return self.read_results(2 * n_sums).view(np.int64)
+
+    def check_kernels(self) -> None:
+        """``read_results`` of nothing: for results that came to the host by another way."""
+        self.read_results(0)
+
+    def _check_header(self, words: Int32Array) -> None:
+        self.library.turns.check(int(words[_LAST_TURN]))
         if words[_FAULTS] != 0:
             raise BackendError(
                 "the device routed other numbers of rows than its histograms counted; its results "
-                "cannot be trusted. Please report this as a bug."
+                "cannot be trusted. Train again; if it happens again, use backend='torch' or "
+                "'cpu', and please report it."
             )
-        check_nonce(int(words[_ROUTED]), self._routing_nonce, "route_scatter")
 
     # --- memory ------------------------------------------------------------------------------
 
@@ -188,17 +202,9 @@ class MetalRun(TorchRun):
         return super().n_bytes() + sum(one.nbytes for one in more)
 
 
-def check_nonce(found: int, expected: int, kernel: str) -> None:
-    """Raise BackendError unless a kernel has left its nonce.
-
-    torch does not report it when work of a GPU fails; what was there before is then read again.
-    """
-    if found != expected:
-        raise BackendError(
-            f"kernel {kernel!r} did not finish: its results are those of an earlier call. The "
-            f"device may have been reset, or the work taken too long for it. Train again; if it "
-            f"happens again, please report it."
-        )
+def n_sums(settings: RunSettings) -> int:
+    """int64 numbers of a threadgroup of round_gradients, the kernel that leaves most."""
+    return 2 * settings.tree_outputs + 1
 
 
 def metal_bytes(datasets: list[RunRows], settings: RunSettings, tuning: MetalTuning) -> int:

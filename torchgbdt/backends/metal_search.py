@@ -16,6 +16,7 @@ from torchgbdt.backends.row_chunks import GROUP_THREADS, choose_rows_per_chunk, 
 from torchgbdt.backends.split_candidates import (
     CANDIDATE_WORDS,
     MAX_CANDIDATES,
+    RESULT_WORDS,
     SUMMARY_WORDS,
     SearchBuffers,
     SearchedNodes,
@@ -109,11 +110,12 @@ def search_slab(
         run.features,
         run.room("summaries", per_feature * SUMMARY_WORDS),
         run.room("candidates", per_feature * MAX_CANDIDATES * CANDIDATE_WORDS),
-        run.search_results,
+        run.results,
     )
     nonce = run.next_nonce()
     queue_search(run.library, buffers, nodes, rules, hessian_unit, nonce)
-    return decide_splits(run.read_results(batch.nodes.size), nodes, rules, nonce)
+    results = run.read_results(batch.nodes.size * RESULT_WORDS).reshape(-1, RESULT_WORDS)
+    return decide_splits(results, nodes, rules, nonce)
 
 
 def empty_splits(batch: LevelBatch) -> tuple[RecordArray, Int64Array]:

@@ -33,6 +33,7 @@ from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.errors import DeviceMemoryError, StateError
 from torchgbdt.core.feature_source import FeatureSource
 from torchgbdt.core.metrics import MeanLoss
+from torchgbdt.core.ranking import OrderedPairs
 from torchgbdt.core.splits import SplitRules
 from torchgbdt.core.tree import Forest, Tree
 
@@ -79,7 +80,7 @@ class MPSBackend(TorchBackend):
         tuning: MetalTuning | None = None,
     ) -> None:
         super().__init__(device)
-        self._library = library.counted_anew()
+        self._library = library
         self._memory = memory
         self._tuning = tuning or MetalTuning()
 
@@ -101,6 +102,7 @@ class MPSBackend(TorchBackend):
             of_block = self.transfers.to_device(sums[block.rows])
             trees.add_values(block, of_block)
             sums[block.rows] = self.transfers.to_host(of_block)
+        trees.finish()
 
     @reports_memory
     def predict_leaves(self, forest: Forest, source: FeatureSource, leaves: Int32Array) -> None:
@@ -112,6 +114,7 @@ class MPSBackend(TorchBackend):
             of_block = torch.empty(shape, dtype=torch.int32, device=self.device)
             trees.write_leaves(block, of_block)
             leaves[block.rows] = self.transfers.to_host(of_block)
+        trees.finish()
 
     # --- a run -------------------------------------------------------------------------------
 
@@ -126,7 +129,6 @@ class MPSBackend(TorchBackend):
         self._run = None
         datasets = [train, *valids]
         self.transfers.restart()
-        self._library = self._library.counted_anew()
         self._estimate = metal_bytes(datasets, settings, self._tuning)
         self._check_memory(datasets, settings)
         self._run = MetalRun(datasets, settings, self.transfers, self._library, self._tuning)
@@ -237,6 +239,19 @@ class MPSBackend(TorchBackend):
             raise StateError("there are no finite losses to sum; call compute_losses first.")
         return metal_rows.sum_losses(self.run, losses, scale)
 
+    @reports_memory
+    def count_pairs(self, dataset: int, scale: int, communicator: Communicator) -> OrderedPairs:
+        """See ComputeBackend; torch operations, over predictions that are what they should be."""
+        pairs = super().count_pairs(dataset, scale, communicator)
+        self.run.check_kernels()
+        return pairs
+
+    def read_predictions(self, dataset: int) -> Float32Array:
+        """See ComputeBackend."""
+        predictions = super().read_predictions(dataset)
+        self.run.check_kernels()
+        return predictions
+
     def read_fixed_point(self) -> tuple[Int32Array, Int32Array]:
         """See ComputeBackend. Words lie in row order here."""
         order = self.read_row_order()
@@ -249,8 +264,9 @@ class MPSBackend(TorchBackend):
     def diagnostics(self) -> dict[str, Any]:
         """See ComputeBackend. Launches are those of kernels; torch's own operations are not."""
         run = self._run
-        nodes = run.overflowed_nodes if isinstance(run, MetalRun) else 0
-        launches = self._library.launches.count
+        nodes, launches = 0, 0
+        if isinstance(run, MetalRun):
+            nodes, launches = run.overflowed_nodes, run.library.turns.count
         return {**super().diagnostics(), "launches": launches, "nodes_searched_on_host": nodes}
 
 
