@@ -17,7 +17,7 @@ def test_gather_rows(benchmark: BenchmarkFixture, what: str, n_threads: int) -> 
     run = oracle_run(SHAPE)
     rows = run.backend.read_row_order().astype(ROW_ID_DTYPE)
     assert not np.array_equal(rows, np.arange(rows.size))
-    given = run.data.train.bins
+    given = np.asarray(run.data.train.bins)
     if what == "labels":  # any 4 bytes
         given = np.ascontiguousarray(given[:, :4])
     gathered = np.full_like(given, 77)
@@ -28,7 +28,7 @@ def test_gather_rows(benchmark: BenchmarkFixture, what: str, n_threads: int) -> 
 
 def test_transpose_bins(benchmark: BenchmarkFixture, n_threads: int) -> None:
     run = oracle_run(SHAPE)
-    bins = run.data.train.bins
+    bins = np.asarray(run.data.train.bins)
     columns = np.full(bins.shape[::-1], 77, np.uint8)
     arguments = (bins, run.thresholds.n_value_bins, columns, n_threads)
     _native.transpose_bins(*arguments)

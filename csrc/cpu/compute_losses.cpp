@@ -11,14 +11,6 @@ namespace {
 
 using RowLoss = float (*)(float x, float label);
 
-float squared_error_of(float x, float label) {
-    return squared_error_loss(squared_error_residual(x, label));
-}
-
-float absolute_error_of(float x, float label) {
-    return absolute_error_loss(squared_error_residual(x, label));
-}
-
 // Each writes the losses of a block before weights.
 
 template <RowLoss kLoss>
@@ -64,17 +56,16 @@ void softmax_errors(const RowBlock& block, float* losses) {
         }
     }
     for (std::int64_t i = 0; i < block.count; ++i) {
-        const auto predicted = static_cast<float>(terms.column[i]);
-        losses[i] = predicted == labels[i] ? nan[i] : 1.0f + nan[i];
+        losses[i] = softmax_error(terms.column[i], labels[i], nan[i]);
     }
 }
 
 void losses_of_block(MetricKind metric, const RowBlock& block, float* losses) {
     switch (metric) {
         case MetricKind::squared_error:
-            return losses_of_one_column<squared_error_of>(block, losses);
+            return losses_of_one_column<squared_error_loss>(block, losses);
         case MetricKind::absolute_error:
-            return losses_of_one_column<absolute_error_of>(block, losses);
+            return losses_of_one_column<absolute_error_loss>(block, losses);
         case MetricKind::logistic_loss:
             return losses_of_one_column<logistic_loss>(block, losses);
         case MetricKind::logistic_error:

@@ -15,9 +15,10 @@ void find_largest(const RowBlock& block, SoftmaxBlock& terms) {
     for (std::int64_t column = 1; column < block.rows.n_columns; ++column) {
         read_predictions(block, column, x);
         for (std::int64_t i = 0; i < block.count; ++i) {
-            const bool is_larger = x[i] > terms.largest[i];
-            terms.largest[i] = is_larger ? x[i] : terms.largest[i];
-            terms.column[i] = is_larger ? static_cast<std::int32_t>(column) : terms.column[i];
+            const LargestPrediction largest = larger_prediction(
+                {terms.largest[i], terms.column[i]}, x[i], static_cast<std::int32_t>(column));
+            terms.largest[i] = largest.value;
+            terms.column[i] = largest.column;
         }
     }
 }
@@ -29,9 +30,8 @@ void read_softmax_terms(const RowBlock& block, SoftmaxBlock& terms) {
     for (std::int64_t column = 0; column < block.rows.n_columns; ++column) {
         read_predictions(block, column, x);
         for (std::int64_t i = 0; i < block.count; ++i) {
-            const float t = softmax_term(x[i], terms.largest[i]);
-            const bool is_first_largest = terms.column[i] == static_cast<std::int32_t>(column);
-            terms.rest[i] += is_first_largest ? 0.0f : t;
+            terms.rest[i] = add_softmax_term(terms.rest[i], x[i], static_cast<std::int32_t>(column),
+                                             {terms.largest[i], terms.column[i]});
         }
     }
 }

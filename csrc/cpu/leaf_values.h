@@ -1,17 +1,12 @@
-// Adding leaf values to prediction sums: the one place where a sum grows.
+// Adding the values of leaves that rows have reached to their prediction sums.
 #pragma once
 
 #include "cpu/views.h"
-#include "shared/fixed_point.h"
+#include "shared/leaf_values.h"
 
 #include <cstdint>
 
 namespace torchgbdt {
-
-// Every sum is flushed after each addition.
-inline float add_leaf_value(float sum, float value) {
-    return flush_subnormals(sum + value);
-}
 
 // Adds values[leaves[i]], one value per leaf, to sums that lie so far apart.
 template <typename Leaf>

@@ -17,12 +17,14 @@ enum class MetricKind : int32_t {
     softmax_error = 5,
 };
 
-inline float squared_error_loss(float residual) {
+// Of x, a sum of leaf values, and a centred label.
+inline float squared_error_loss(float x, float label) {
+    const float residual = squared_error_residual(x, label);
     return flush_subnormals(residual * residual);
 }
 
-inline float absolute_error_loss(float residual) {
-    return magnitude(residual);
+inline float absolute_error_loss(float x, float label) {
+    return magnitude(squared_error_residual(x, label));
 }
 
 // log(1 + exp(-x)) for label 1, log(1 + exp(x)) for label 0.
@@ -41,6 +43,12 @@ inline float logistic_error(float x, float label) {
 // log(sum of exp(x_k)) - x_label. own: the raw prediction of the label.
 inline float softmax_loss(float largest, float rest, float own) {
     return flush_subnormals(portable_log1p(rest) + flush_subnormals(largest - own));
+}
+
+// 1 where the first largest prediction is not the label's, else 0. nan: a prediction of the row
+// that is NaN, or 0.
+inline float softmax_error(int32_t largest_column, float label, float nan) {
+    return static_cast<float>(largest_column) == label ? nan : 1.0f + nan;
 }
 
 }  // namespace torchgbdt

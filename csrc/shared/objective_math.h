@@ -71,6 +71,24 @@ inline float softmax_term(float x, float largest) {
     return portable_exp(distance < -largest_exponent() ? -largest_exponent() : distance);
 }
 
+// The largest raw prediction of a row and its column: the first that has it.
+struct LargestPrediction {
+    float value;
+    int32_t column;
+};
+
+// Looks at one more column; columns ascend.
+inline LargestPrediction larger_prediction(LargestPrediction before, float x, int32_t column) {
+    const bool is_larger = x > before.value;
+    return {is_larger ? x : before.value, is_larger ? column : before.column};
+}
+
+// Adds a column's term to `rest`, unless it is the first largest one's.
+inline float add_softmax_term(float rest, float x, int32_t column, LargestPrediction largest) {
+    const float t = softmax_term(x, largest.value);
+    return rest + (column == largest.column ? 0.0f : t);
+}
+
 // g = p - [x is the label's], h = 2 p (1 - p); 1 - p is the sum of the other terms. 2 is the
 // smallest factor whose diagonal bounds the Hessian diag(p) - p p^T; see core/objectives.py.
 inline GradientAndHessian softmax_gradient(float x, float largest, float rest, bool is_label) {

@@ -34,10 +34,7 @@ def bins_of(
     thresholds: BinThresholds,
     kept: np.ndarray | None = None,
 ) -> np.ndarray:
-    n_rows = matrix.n_rows if kept is None else kept.size
-    bins = np.full((n_rows, matrix.n_features), 0xEE, np.uint8)
-    backend.bin_features(matrix, kept, thresholds, bins)
-    return bins
+    return np.asarray(backend.bin_features(matrix, kept, thresholds))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

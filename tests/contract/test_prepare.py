@@ -117,8 +117,7 @@ def test_predicting_and_binning_do_not_disturb_a_run(under_test: BackendUnderTes
 
         def work(self, context: object) -> None:
             backend.predict(forest, HostMatrix(X), np.zeros((30, 1), np.float32))
-            bins = np.zeros((30, 2), np.uint8)
-            backend.bin_features(HostMatrix(X), None, integer_thresholds([2, 2]), bins)
+            backend.bin_features(HostMatrix(X), None, integer_thresholds([2, 2]))
 
     found = train(backend, scenario("plain"), [Busy()])
     expected = train(under_test.make(), scenario("plain"))

@@ -34,8 +34,7 @@ def is_flushing() -> bool:
 
 
 def test_subnormal_thresholds_separate_subnormal_values(flushing: None) -> None:
-    bins = np.zeros((5, 1), np.uint8)
-    NativeBackend(2).bin_features(HostMatrix(VALUES[:, None]), None, THRESHOLDS, bins)
+    bins = NativeBackend(2).bin_features(HostMatrix(VALUES[:, None]), None, THRESHOLDS)
     torch.set_flush_denormal(False)
     assert bins[:, 0].tolist() == [0, 0, 1, 2, 3]
     assert bins[:, 0].tolist() == bin_column(VALUES, THRESHOLDS, 0).tolist()

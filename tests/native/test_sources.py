@@ -38,10 +38,7 @@ class ForeignSource:
 
 
 def bins_of(source: Any, kept_rows: np.ndarray | None = None) -> np.ndarray:
-    n_kept = source.n_rows if kept_rows is None else kept_rows.size
-    bins = np.zeros((n_kept, 3), np.uint8)
-    NativeBackend(2).bin_features(source, kept_rows, THRESHOLDS, bins)
-    return bins
+    return NativeBackend(2).bin_features(source, kept_rows, THRESHOLDS)
 
 
 def expected_bins(values: np.ndarray) -> np.ndarray:

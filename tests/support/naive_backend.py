@@ -55,11 +55,13 @@ class NaiveBackend(ComputeBackend):
 
     # --- outside a run -----------------------------------------------------------------------
 
-    def bin_features(self, source, kept_rows, thresholds, bins) -> None:
+    def bin_features(self, source, kept_rows, thresholds) -> np.ndarray:
         rows = range(source.n_rows) if kept_rows is None else kept_rows.tolist()
+        bins = np.zeros((len(rows), source.n_features), np.uint8)
         for feature in range(source.n_features):
             column = source.column(feature, 0, source.n_rows).tolist()
             bins[:, feature] = [bin_of(column[row], thresholds, feature) for row in rows]
+        return bins
 
     def predict(self, forest, source, sums) -> None:
         for row, values in enumerate(_raw_rows(source)):

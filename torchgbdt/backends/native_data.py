@@ -4,7 +4,14 @@ import numpy as np
 
 from torchgbdt import _native
 from torchgbdt.backends.native_sources import forest_arrays, host_blocks, host_rows
-from torchgbdt.core.arrays import BinArray, Float32Array, Float64Array, Int32Array, Int64Array
+from torchgbdt.core.arrays import (
+    BIN_DTYPE,
+    BinArray,
+    Float32Array,
+    Float64Array,
+    Int32Array,
+    Int64Array,
+)
 from torchgbdt.core.backend import ComputeBackend
 from torchgbdt.core.binning import BinThresholds
 from torchgbdt.core.feature_source import FeatureSource, HostMatrix
@@ -57,17 +64,19 @@ class NativeDataKernels(ComputeBackend):
         source: FeatureSource,
         kept_rows: Int64Array | None,
         thresholds: BinThresholds,
-        bins: BinArray,
-    ) -> None:
+    ) -> BinArray:
         """See ComputeBackend."""
+        n_rows = source.n_rows if kept_rows is None else int(kept_rows.size)
+        bins = np.empty((n_rows, source.n_features), BIN_DTYPE)
         cuts = (thresholds.values, thresholds.offsets, thresholds.n_value_bins)
         if isinstance(source, HostMatrix):
             _native.bin_features(
                 source.values, source.is_bfloat16, kept_rows, *cuts, bins, self._n_threads
             )
-            return
+            return bins
         for rows, block in host_blocks(source, kept_rows):
             _native.bin_features(block.values, False, None, *cuts, bins[rows], self._n_threads)
+        return bins
 
     def predict(self, forest: Forest, source: FeatureSource, sums: Float32Array) -> None:
         """See ComputeBackend."""

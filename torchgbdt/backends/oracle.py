@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from torchgbdt.core.arrays import (
+    BIN_DTYPE,
     BinArray,
     BoolArray,
     Float32Array,
@@ -58,10 +59,10 @@ class OracleBackend(ComputeBackend):
         source: FeatureSource,
         kept_rows: Int64Array | None,
         thresholds: BinThresholds,
-        bins: BinArray,
-    ) -> None:
+    ) -> BinArray:
         """See ComputeBackend."""
-        n_rows = bins.shape[0]
+        n_rows = source.n_rows if kept_rows is None else int(kept_rows.size)
+        bins = np.empty((n_rows, source.n_features), BIN_DTYPE)
         for feature in range(source.n_features):
             for rows in row_blocks(n_rows, 8):
                 if kept_rows is None:
@@ -70,6 +71,7 @@ class OracleBackend(ComputeBackend):
                     columns = slice(feature, feature + 1)
                     values = source.sample(kept_rows[rows], columns)[:, 0]
                 bins[rows, feature] = bin_column(values, thresholds, feature)
+        return bins
 
     def predict(self, forest: Forest, source: FeatureSource, sums: Float32Array) -> None:
         """See ComputeBackend."""
@@ -151,7 +153,7 @@ class OracleBackend(ComputeBackend):
             rows = run.row_order[node["begin"] : node["begin"] + node["n_rows"]]
             for feature in range(run.settings.thresholds.n_features):
                 first, end = run.settings.thresholds.bin_offsets[feature : feature + 2]
-                bins = run.datasets[0].bins[rows, feature]
+                bins = run.bins[0][rows, feature]
                 run.counts[node["slot"], first:end] = np.bincount(bins, minlength=end - first)
                 for output in range(run.settings.tree_outputs):
                     cells = (node["slot"], output, slice(first, end))
@@ -191,7 +193,7 @@ class OracleBackend(ComputeBackend):
             stretch = slice(node["begin"], node["begin"] + node["n_rows"])
             rows = run.row_order[stretch]
             left = _goes_left(
-                run.datasets[0].bins[rows, split["feature"]],
+                run.bins[0][rows, split["feature"]],
                 split["split_bin"],
                 run.settings.thresholds.n_value_bins[split["feature"]],
                 split["missing_left"],
@@ -204,8 +206,8 @@ class OracleBackend(ComputeBackend):
         """See ComputeBackend."""
         run = self.run
         columns = [output] if tree.value.shape[1] == 1 else slice(None)
-        for data, sums in zip(run.datasets, run.predictions, strict=True):
-            values = tree.value[_binned_leaves(tree, data.bins, run.settings.thresholds)]
+        for bins, sums in zip(run.bins, run.predictions, strict=True):
+            values = tree.value[_binned_leaves(tree, bins, run.settings.thresholds)]
             with np.errstate(over="ignore"):
                 sums[:, columns] = flush_subnormals(sums[:, columns] + values)
 
@@ -259,6 +261,7 @@ class _OracleRun:
 
     def __init__(self, datasets: list[RunRows], settings: RunSettings) -> None:
         self.datasets = datasets
+        self.bins: list[BinArray] = [np.asarray(data.bins) for data in datasets]
         self.settings = settings
         outputs, n_rows = settings.tree_outputs, datasets[0].n_rows
         shape = (settings.n_slots, outputs, settings.thresholds.total_bins)
@@ -291,7 +294,7 @@ class _OracleRun:
     def n_bytes(self) -> int:
         """Bytes of the bins and of all buffers above."""
         buffers = [value for value in vars(self).values() if isinstance(value, np.ndarray)]
-        buffers += [*self.predictions, *(data.bins for data in self.datasets)]
+        buffers += [*self.predictions, *self.bins]
         return sum(buffer.nbytes for buffer in buffers)
 
 

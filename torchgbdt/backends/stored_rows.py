@@ -72,7 +72,8 @@ class StoredRows:
         self._n_value_bins = n_value_bins
         self._n_threads = n_threads
         self.ids: RowIds | None = None
-        self.bins = given.bins
+        self._given_bins: BinArray = np.asarray(given.bins)
+        self.bins = self._given_bins
         self.labels = given.labels
         self.weights = given.weights
         self.margins = given.margins
@@ -81,7 +82,7 @@ class StoredRows:
             if given.start is None
             else np.array(given.start, GRADIENT_DTYPE, order="C")
         )
-        self.columns: BinArray = np.empty(given.bins.shape[::-1], BIN_DTYPE)
+        self.columns: BinArray = np.empty(self.bins.shape[::-1], BIN_DTYPE)
         self._transpose_bins()
 
     def _transpose_bins(self) -> None:
@@ -94,7 +95,7 @@ class StoredRows:
         if order.size != given.n_rows:
             raise BackendError(f"{given.n_rows} rows cannot be stored by {order.size} row ids.")
         # Bins and columns are of one size: each is written where the other was.
-        is_ours = self.bins is not given.bins or not given.bins_are_shared
+        is_ours = self.bins is not self._given_bins or not given.bins_are_shared
         room = self.bins if is_ours else np.empty_like(self.bins)
         self.bins = self._gather(self.bins, order, self.columns.reshape(self.bins.shape))
         self.columns = room.reshape(self.columns.shape)
@@ -134,8 +135,8 @@ class StoredRows:
 
     def bin_bytes(self) -> int:
         """Of the bins, by rows and by columns, and of shared bins that were copied."""
-        copied = self.bins is not self.given.bins and self.given.bins_are_shared
-        return self.bins.nbytes + self.columns.nbytes + (self.given.bins.nbytes if copied else 0)
+        copied = self.bins is not self._given_bins and self.given.bins_are_shared
+        return self.bins.nbytes + self.columns.nbytes + (self._given_bins.nbytes if copied else 0)
 
     def n_bytes(self) -> int:
         """Of bins and predictions, and of what grouping copied."""

@@ -3,7 +3,7 @@
 Nothing else in the package spells these dtypes as literals in an interface.
 """
 
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,3 +48,24 @@ Int64Array: TypeAlias = NDArray[np.int64]
 UInt64Array: TypeAlias = NDArray[np.uint64]
 RecordArray: TypeAlias = NDArray[np.void]
 AnyArray: TypeAlias = NDArray[Any]
+
+
+class BinMatrix(Protocol):
+    """uint8 codes, (n_rows, n_features), where a backend keeps them; a numpy array is one.
+
+    The core counts rows and picks some; all else is done by backends. ``np.asarray`` gives a host
+    copy, or the array itself.
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n_rows, n_features)."""
+        ...
+
+    def __getitem__(self, rows: Any) -> Any:
+        """The same kind of matrix of some rows, a copy: int64 positions, or a slice. IN."""
+        ...
+
+    def __array__(self) -> Any:
+        """The codes as a numpy array, in C order."""
+        ...

@@ -23,7 +23,7 @@ import numpy as np
 
 from torchgbdt.core import columns, quantiles
 from torchgbdt.core.arrays import (
-    BinArray,
+    BinMatrix,
     Float32Array,
     Float64Array,
     Int32Array,
@@ -87,7 +87,7 @@ class RunRows:
 
     Attributes
     ----------
-    bins : uint8, (n_rows, n_features), C order.
+    bins : uint8, (n_rows, n_features); from this backend or another one.
     labels : float32, (n_rows,), from ``Objective.kernel_labels``.
     weights : float32, (n_rows,), or None.
     margins : float32, (n_rows, n_outputs), or None; None where labels are centred, which has them.
@@ -96,7 +96,7 @@ class RunRows:
     bins_are_shared : whether others read the bins too; if not, a backend may change them.
     """
 
-    bins: BinArray
+    bins: BinMatrix
     labels: Float32Array
     weights: Float32Array | None
     margins: Float32Array | None
@@ -169,14 +169,16 @@ class ComputeBackend(ABC):
         source: FeatureSource,
         kept_rows: Int64Array | None,
         thresholds: BinThresholds,
-        bins: BinArray,
-    ) -> None:
-        """Quantize X: ``bins[i] = codes of source row kept_rows[i]``, as ``binning.bin_column``.
+    ) -> BinMatrix:
+        """Quantize X: row i holds the codes of source row kept_rows[i], as ``binning.bin_column``.
 
         Parameters
         ----------
         kept_rows : int64 ascending, or None for all rows. IN.
-        bins : uint8, (n_kept, n_features), C order. OUT.
+
+        Returns
+        -------
+        uint8, (n_kept, n_features), where this backend trains.
         """
 
     def distinct_values(

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from torchgbdt.core.arrays import AnyArray, Float32Array, Float64Array
+from torchgbdt.core.arrays import AnyArray, BinArray, Float32Array, Float64Array
 from torchgbdt.core.backend import ComputeBackend
 from torchgbdt.core.dataset import Dataset
 from torchgbdt.core.errors import InvalidDataError, InvalidParameterError
@@ -26,6 +26,10 @@ class BinRepresentatives:
     """
 
     dataset: Dataset
+
+    @cached_property
+    def _bins(self) -> BinArray:
+        return np.asarray(self.dataset.bins)
 
     @cached_property
     def _tables(self) -> list[Float64Array]:
@@ -53,14 +57,14 @@ class BinRepresentatives:
 
     def column(self, feature: int, start: int, stop: int) -> Float64Array:
         """Rows start..stop of one feature as float64."""
-        return self._tables[feature][self.dataset.bins[start:stop, feature]]
+        return self._tables[feature][self._bins[start:stop, feature]]
 
     def sample(self, rows: AnyArray, features: slice) -> Float64Array:
         """Chosen rows of a few features as float64, (n_chosen, n_features)."""
         columns = range(*features.indices(self.n_features))
         block = np.empty((rows.size, len(columns)))
         for position, feature in enumerate(columns):
-            block[:, position] = self._tables[feature][self.dataset.bins[rows, feature]]
+            block[:, position] = self._tables[feature][self._bins[rows, feature]]
         return block
 
 

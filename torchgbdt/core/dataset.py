@@ -11,10 +11,9 @@ from typing import TypeAlias
 import numpy as np
 
 from torchgbdt.core.arrays import (
-    BIN_DTYPE,
     MAX_ROWS,
     AnyArray,
-    BinArray,
+    BinMatrix,
     BoolArray,
     Float32Array,
     Int64Array,
@@ -26,8 +25,8 @@ from torchgbdt.core.errors import InvalidDataError
 from torchgbdt.core.feature_source import FeatureSource
 from torchgbdt.core.settings import BinningSettings
 
-BinFeatures: TypeAlias = Callable[[FeatureSource, Int64Array | None, BinThresholds, BinArray], None]
-"""``ComputeBackend.bin_features``: source, kept rows, thresholds, bins (OUT)."""
+BinFeatures: TypeAlias = Callable[[FeatureSource, Int64Array | None, BinThresholds], BinMatrix]
+"""``ComputeBackend.bin_features``: source, kept rows, thresholds -> bins."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +35,14 @@ class Dataset:
 
     Attributes
     ----------
-    bins : uint8, (n_rows, n_features), C order.
+    bins : uint8, (n_rows, n_features), where the backend that made them trains.
     labels : (n_rows,), numbers or texts as they came; None for data that is only predicted on.
     weights : float32 > 0, (n_rows,); None if no sample_weight was given.
     kept_rows : int64, (n_rows,), the input row of each row; None if every input row counts.
     n_input_rows : rows the user passed, before rows of weight zero were dropped.
     """
 
-    bins: BinArray
+    bins: BinMatrix
     thresholds: BinThresholds
     labels: AnyArray | None
     weights: Float32Array | None
@@ -149,8 +148,7 @@ def quantize(
         thresholds = fit_thresholds(
             source, kept_rows, first_row_id, weights, settings, communicator, reader
         )
-    bins = np.empty((n_rows, source.n_features), BIN_DTYPE)
-    bin_features(source, kept_rows, thresholds, bins)
+    bins = bin_features(source, kept_rows, thresholds)
     return Dataset(
         bins, thresholds, labels, weights, kept_rows, source.n_rows, settings, feature_names
     )

@@ -1,0 +1,39 @@
+// Adds a finished tree to the predictions of a data set that is binned.
+//
+// Constants: none.
+#include "metal/split_side.h"
+#include "metal/tree_nodes.h"
+#include "shared/leaf_values.h"
+
+using namespace torchgbdt;
+
+// Layout: columns and predictions column-major.
+// Grid:   n_rows threads, one per row; no barriers.
+// Writes: each thread the predictions of its row.
+kernel void update_predictions(
+    device const uchar* columns [[buffer(0)]],  // IN  uint8 (n_features, n_rows)
+    device const int* nodes [[buffer(1)]],      // IN  int32 (n_nodes, 3): feature (-1: leaf), left
+                                                //     child, whether missing rows go left
+    device const int* codes [[buffer(2)]],     // IN  int32 (n_nodes, 2): split_bin, missing code of
+                                               //     the feature; leaves any
+    device const float* values [[buffer(3)]],  // IN  float32 (n_nodes, n_values)
+    device float* predictions [[buffer(4)]],   // IN-OUT float32 (n_outputs, n_rows)
+    constant int& n_rows [[buffer(5)]],
+    constant int& output [[buffer(6)]],    // what a tree with one value per leaf adds to
+    constant int& n_values [[buffer(7)]],  // per leaf: n_outputs or 1
+    uint position [[thread_position_in_grid]]) {
+    const long row = static_cast<long>(position);
+    int index = 0;
+    TreeNode node = read_node(nodes, index);
+    while (!node.is_leaf()) {
+        const int code = columns[static_cast<long>(node.feature) * n_rows + row];
+        device const int* split = codes + 2 * static_cast<long>(index);
+        index = child_of(node, code_goes_left(code, split[0], split[1], node.missing_left));
+        node = read_node(nodes, index);
+    }
+    const int first = n_values == 1 ? output : 0;
+    for (int i = 0; i < n_values; ++i) {
+        device float& sum = predictions[static_cast<long>(first + i) * n_rows + row];
+        sum = add_leaf_value(sum, values[static_cast<long>(index) * n_values + i]);
+    }
+}

@@ -1,0 +1,12 @@
+// Writes words that the host passes by value into a buffer of the device: a copy from host memory
+// would wait for all work that is queued.
+//
+// Constants: none.
+
+// Grid:   one thread per word, 1..1,024; no barriers.
+// Writes: each thread one word.
+kernel void write_words(device int* buffer [[buffer(0)]],  // OUT any dtype, of 4-byte words
+                        constant int* words [[buffer(1)]], constant int& first [[buffer(2)]],
+                        uint position [[thread_position_in_grid]]) {
+    buffer[static_cast<long>(first) + position] = words[position];
+}
