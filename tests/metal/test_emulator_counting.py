@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-
 from metal.emulator.device import EmulatedDevice, EmulatorOptions
 
 # Each thread reads 4 + 8 bytes and writes 1.
