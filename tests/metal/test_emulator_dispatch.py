@@ -128,6 +128,9 @@ def test_by_default_a_group_is_as_large_as_can_be(library: EmulatedLibrary) -> N
     assert out.tolist() == [1024] * 1024 + [476] * 476 + [0] * 500
     library.sizes(out, threads=700)
     assert out[:700].tolist() == [700] * 700
+    out = zeros(8 * 10)
+    library.line(out, threads=10)
+    assert out.reshape(10, 8)[:, 4].tolist() == [10] * 10  # what was asked for
     out = zeros(64 * 2)
     library.plane(out, threads=(32, 2))  # a group is (1024, 1)
     assert out[64:].tolist() == [*range(32), *range(32)]

@@ -19,6 +19,12 @@ kernel void one_ends(device uint* out, uint i [[thread_position_in_grid]]) {
     threadgroup_barrier(mem_flags::mem_threadgroup);  // not all come
     out[i] = i;
 }
+kernel void first_ends(device uint* out, uint i [[thread_position_in_grid]]) {
+    if (i > 0u) {
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+    out[i] = i;
+}
 kernel void two_barriers(device uint* out, uint i [[thread_position_in_grid]]) {
     if (i < 5u) {
         threadgroup_barrier(mem_flags::mem_threadgroup);  // some here
@@ -84,7 +90,8 @@ kernel void bottomless(device uint* out, uint i [[thread_position_in_grid]]) {
 
 FAILURES = {
     "one_ends": r"thread \(\d+, 0, 0\).* at line 13: threadgroup_barrier.*// not all come",
-    "two_barriers": "a barrier, but thread .* of the group waits at a barrier of line (18|20); in",
+    "first_ends": "but thread .* of the group (has ended|waits at a barrier of line 18); in",
+    "two_barriers": "a barrier, but thread .* of the group waits at a barrier of line (24|26); in",
     "simd_or_barrier": "but thread .* waits",
     "two_simd_functions": "a simd function, but thread .* waits in a simd function of line",
     "no_such_lane": "reads from a lane that is not there; in group .* simd_shuffle",

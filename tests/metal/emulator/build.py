@@ -132,7 +132,7 @@ def _runtime(options: BuildOptions) -> Path:
     if not library.exists():
         with _atomically(library) as path:
             names = [str(source) for source in sources]
-            _run([_compiler(), *flags, "-shared", *names, "-o", str(path)], "")
+            _run([_compiler(), *flags, "-shared", *names, "-ldl", "-o", str(path)], "")
     return library
 
 

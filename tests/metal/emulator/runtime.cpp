@@ -79,6 +79,9 @@ void run_others() {
         }
         resume(fibre);
     } else {
+        if (runtime.n_ended < runtime.n_threads) {
+            emu_fail("threads wait for one another", runtime.current->line);
+        }
         Fibre* from = runtime.running;
         runtime.running = nullptr;
         emu_switch(&from->context, &runtime.main);
