@@ -31,7 +31,7 @@ kernel void bin_features(
                                                  //     of cuts, missing code
     device uint2* words [[buffer(4)]],    // OUT uint8 (n_kept, n_padded), n_padded multiple of 8
     constant int* strides [[buffer(5)]],  // row stride, column stride: 2 words each, low first
-    constant int& n_features [[buffer(6)]], device uint* last_turn [[buffer(7)]],
+    constant int& n_features [[buffer(6)]], device atomic_uint* last_turn [[buffer(7)]],
     constant int& turn [[buffer(8)]],  // see turns.h
     uint2 position [[thread_position_in_grid]], uint2 n_threads [[threads_per_grid]]) {
     take_turn(last_turn, turn, position.x | position.y);

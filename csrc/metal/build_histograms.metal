@@ -43,8 +43,8 @@ inline uint code_of(TileCodes codes, uint feature) {
     constant int& rows_per_chunk [[buffer(6)]],   // any number > 0
     constant int& n_rows [[buffer(7)]],           // of the run: stride of fixed_point
     constant int& n_features [[buffer(8)]],       // > 0
-    device uint* last_turn [[buffer(9)]], constant int& turn [[buffer(10)]],  // see turns.h
-    uint3 group [[threadgroup_position_in_grid]],                             // tile, chunk, output
+    device atomic_uint* last_turn [[buffer(9)]], constant int& turn [[buffer(10)]],  // see turns.h
+    uint3 group [[threadgroup_position_in_grid]],  // tile, chunk, output
     uint3 groups [[threadgroups_per_grid]], uint thread_index [[thread_index_in_threadgroup]]) {
     threadgroup atomic_uint packed[packed_size];
     take_turn(last_turn, turn, group.x | group.y | group.z | thread_index);

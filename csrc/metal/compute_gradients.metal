@@ -46,7 +46,7 @@ inline GradientAndHessian gradient_of_row(RawPredictions rows, device const floa
     device atomic_uint* extremes [[buffer(8)]],       // IN-OUT int32 (3,)
     constant int& n_rows [[buffer(9)]],
     constant int& output [[buffer(10)]],  // column of predictions
-    device uint* last_turn [[buffer(11)]], constant int& turn [[buffer(12)]],  // see turns.h
+    device atomic_uint* last_turn [[buffer(11)]], constant int& turn [[buffer(12)]],  // see turns.h
     uint position [[thread_position_in_grid]], uint n_threads [[threads_per_grid]],
     uint lane [[thread_index_in_simdgroup]]) {
     take_turn(last_turn, turn, position);

@@ -69,7 +69,7 @@ inline float loss_of_row(RawPredictions rows, long row, int n_outputs, float lab
     device float* losses [[buffer(5)]],              // OUT float32 (n_rows,): times weight
     device atomic_uint* largest_loss [[buffer(6)]],  // IN-OUT int32 (1,)
     constant int& n_rows [[buffer(7)]], constant int& n_outputs [[buffer(8)]],
-    device uint* last_turn [[buffer(9)]], constant int& turn [[buffer(10)]],  // see turns.h
+    device atomic_uint* last_turn [[buffer(9)]], constant int& turn [[buffer(10)]],  // see turns.h
     uint position [[thread_position_in_grid]], uint n_threads [[threads_per_grid]],
     uint lane [[thread_index_in_simdgroup]]) {
     take_turn(last_turn, turn, position);

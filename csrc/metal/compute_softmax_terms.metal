@@ -16,7 +16,7 @@ kernel void compute_softmax_terms(
     device const float* baseline [[buffer(2)]],     // IN  float32 (n_outputs, 2): high, low part
     device float* softmax_terms [[buffer(3)]],      // OUT float32 (2, n_rows): largest, rest
     constant int& n_rows [[buffer(4)]], constant int& n_outputs [[buffer(5)]],
-    device uint* last_turn [[buffer(6)]], constant int& turn [[buffer(7)]],  // see turns.h
+    device atomic_uint* last_turn [[buffer(6)]], constant int& turn [[buffer(7)]],  // see turns.h
     uint position [[thread_position_in_grid]]) {
     take_turn(last_turn, turn, position);
     const long row = static_cast<long>(position);

@@ -70,7 +70,7 @@ inline void probe_integers(device const int* words, thread Results& results) {
     device const int* inputs [[buffer(0)]],       // IN  int32 (12, 256): words for floats, integers
     device uint* results [[buffer(1)]],           // OUT int32 (n_results, 256)
     device atomic_uint* in_device [[buffer(2)]],  // IN-OUT int32 (2,): from 0: max, or of words
-    constant int& nonce [[buffer(3)]], device uint* last_turn [[buffer(4)]],
+    constant int& nonce [[buffer(3)]], device atomic_uint* last_turn [[buffer(4)]],
     constant int& turn [[buffer(5)]],  // see turns.h
     uint index [[thread_index_in_threadgroup]], uint width [[threads_per_simdgroup]],
     uint lane [[thread_index_in_simdgroup]]) {

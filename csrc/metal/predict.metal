@@ -38,7 +38,7 @@ kernel void predict(
     constant int& first_tree [[buffer(7)]],    // adds trees first_tree..end_tree-1
     constant int& end_tree [[buffer(8)]],
     constant int& n_values [[buffer(9)]],  // per leaf: n_outputs; or 1: t adds to t % n_outputs
-    constant int& n_outputs [[buffer(10)]], device uint* last_turn [[buffer(11)]],
+    constant int& n_outputs [[buffer(10)]], device atomic_uint* last_turn [[buffer(11)]],
     constant int& turn [[buffer(12)]],  // see turns.h
     uint position [[thread_position_in_grid]]) {
     take_turn(last_turn, turn, position);
@@ -68,7 +68,7 @@ kernel void predict_leaves(
     constant int* strides [[buffer(5)]],      // as in predict
     constant int& first_tree [[buffer(6)]],   // writes columns first_tree..end_tree-1
     constant int& end_tree [[buffer(7)]], constant int& n_trees [[buffer(8)]],
-    device uint* last_turn [[buffer(9)]], constant int& turn [[buffer(10)]],  // see turns.h
+    device atomic_uint* last_turn [[buffer(9)]], constant int& turn [[buffer(10)]],  // see turns.h
     uint position [[thread_position_in_grid]]) {
     take_turn(last_turn, turn, position);
     const long row = static_cast<long>(position);

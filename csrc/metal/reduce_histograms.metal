@@ -24,7 +24,7 @@ kernel void reduce_histograms(
     constant int& n_chunks [[buffer(4)]],      // of all nodes of the slab
     constant int& n_features [[buffer(5)]],    // without padding
     constant int& total_bins [[buffer(6)]],    // cells of a slot
-    device uint* last_turn [[buffer(7)]], constant int& turn [[buffer(8)]],  // see turns.h
+    device atomic_uint* last_turn [[buffer(7)]], constant int& turn [[buffer(8)]],  // see turns.h
     uint3 position [[thread_position_in_grid]], uint3 grid [[threads_per_grid]]) {
     take_turn(last_turn, turn, position.x | position.y | position.z);
     const uint tile = position.x / tile_cells;

@@ -22,7 +22,7 @@ using namespace torchgbdt;
     device long* partials [[buffer(4)]],          // OUT int64 (n_groups, 2 * tree_outputs + 1)
     constant int& n_rows [[buffer(5)]], constant int& tree_outputs [[buffer(6)]],
     constant int* scales [[buffer(7)]],  // per output: of gradients, of Hessians; exponents of two
-    device uint* last_turn [[buffer(8)]], constant int& turn [[buffer(9)]],  // see turns.h
+    device atomic_uint* last_turn [[buffer(8)]], constant int& turn [[buffer(9)]],  // see turns.h
     uint position [[thread_position_in_grid]], uint n_threads [[threads_per_grid]],
     uint group [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]]) {
     threadgroup long cells[group_size];

@@ -27,8 +27,8 @@ constant uint n_totals = 4 * n_simdgroups;
     constant int* splits [[buffer(6)]],          // IN (n_nodes, 3): feature, split_bin, 1 where
                                                  //    missing values go left
     constant int& n_nodes [[buffer(7)]],         // of this slab that are split
-    constant int& rows_per_chunk [[buffer(8)]], constant int& n_rows [[buffer(9)]],  // of the run
-    device uint* last_turn [[buffer(10)]], constant int& turn [[buffer(11)]],        // see turns.h
+    constant int& rows_per_chunk [[buffer(8)]], constant int& n_rows [[buffer(9)]],   // of the run
+    device atomic_uint* last_turn [[buffer(10)]], constant int& turn [[buffer(11)]],  // see turns.h
     uint group [[threadgroup_position_in_grid]], uint thread_index [[thread_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]]) {
     threadgroup uint totals[n_simdgroups];
@@ -66,9 +66,9 @@ constant uint n_totals = 4 * n_simdgroups;
     constant int* nodes [[buffer(8)]],              // IN (n_nodes, 3): begin, n_rows, first chunk
     constant int* expected_left [[buffer(9)]],      // IN (n_nodes,): left_counts, -1 if not known
     constant int& n_nodes [[buffer(10)]], constant int& rows_per_chunk [[buffer(11)]],
-    constant int& n_rows [[buffer(12)]],                                       // of the run
-    constant int& n_words [[buffer(13)]],                                      // of fixed_point
-    device uint* last_turn [[buffer(14)]], constant int& turn [[buffer(15)]],  // see turns.h
+    constant int& n_rows [[buffer(12)]],   // of the run
+    constant int& n_words [[buffer(13)]],  // of fixed_point
+    device atomic_uint* last_turn [[buffer(14)]], constant int& turn [[buffer(15)]],  // see turns.h
     uint group [[threadgroup_position_in_grid]], uint groups [[threadgroups_per_grid]],
     uint thread_index [[thread_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]],
     uint simdgroup [[simdgroup_index_in_threadgroup]]) {

@@ -27,7 +27,7 @@ kernel void scan_splits(
     constant int* node_sums [[buffer(6)]],        // IN (n_nodes, 4): gradient, Hessian
     constant int* node_ratios [[buffer(7)]],      // IN (n_nodes, 4): mean gradient, lambda
     constant int* node_limits [[buffer(8)]],  // IN (n_nodes, 4): tolerance, smallest rank, units
-    device uint* last_turn [[buffer(9)]], constant int& turn [[buffer(10)]],  // see turns.h
+    device atomic_uint* last_turn [[buffer(9)]], constant int& turn [[buffer(10)]],  // see turns.h
     uint group [[threadgroup_position_in_grid]], uint simdgroup [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
     take_turn(last_turn, turn, group | simdgroup | lane);

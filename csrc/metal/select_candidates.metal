@@ -38,7 +38,7 @@ inline NodeSums parent_of(constant int* node_sums, uint node) {
     device int* results [[buffer(2)]],           // OUT int32 (n_nodes, 68)
     constant int* search [[buffer(3)]],          // IN (9,): sizes, rules, nonce
     constant int* node_sums [[buffer(4)]],       // IN (n_nodes, 4): gradient, Hessian
-    device uint* last_turn [[buffer(5)]], constant int& turn [[buffer(6)]],  // see turns.h
+    device atomic_uint* last_turn [[buffer(5)]], constant int& turn [[buffer(6)]],  // see turns.h
     uint node [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]]) {
     threadgroup atomic_uint largest_lower;  // a rank's bits, which are in its order
     threadgroup atomic_uint any_fault;

@@ -22,7 +22,7 @@ inline long long_of_float(float x) {
     device long* partials [[buffer(1)]],       // OUT int64 (n_groups,)
     constant int& n_rows [[buffer(2)]],
     constant int& scale [[buffer(3)]],  // exponent of two, -126..120
-    device uint* last_turn [[buffer(4)]], constant int& turn [[buffer(5)]],  // see turns.h
+    device atomic_uint* last_turn [[buffer(4)]], constant int& turn [[buffer(5)]],  // see turns.h
     uint position [[thread_position_in_grid]], uint n_threads [[threads_per_grid]],
     uint group [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]]) {
     threadgroup long cells[group_size];

@@ -8,10 +8,17 @@ namespace torchgbdt {
 
 // Every kernel calls it, with all its threads; index is 0 for one thread of the dispatch. These two
 // buffers are the last of every kernel.
-inline void take_turn(device uint* last_turn, int turn, uint index) {
-    if (index == 0 && last_turn[0] == uint(turn) - 1u) {
-        last_turn[0] = uint(turn);
+inline void take_turn(device atomic_uint* last_turn, int turn, uint index) {
+    if (index == 0 && atomic_load_explicit(last_turn, memory_order_relaxed) == uint(turn) - 1u) {
+        atomic_store_explicit(last_turn, uint(turn), memory_order_relaxed);
     }
+}
+
+// Whether all dispatches before this one had their turn. Kernels ask that would not come to an end
+// on what a lost dispatch leaves behind.
+inline bool is_in_turn(device atomic_uint* last_turn, int turn) {
+    const uint found = atomic_load_explicit(last_turn, memory_order_relaxed);
+    return found == uint(turn) || found == uint(turn) - 1u;
 }
 
 }  // namespace torchgbdt

@@ -22,9 +22,12 @@ kernel void update_predictions(
     constant int& n_rows [[buffer(5)]],
     constant int& output [[buffer(6)]],    // what a tree with one value per leaf adds to
     constant int& n_values [[buffer(7)]],  // per leaf: n_outputs or 1
-    device uint* last_turn [[buffer(8)]], constant int& turn [[buffer(9)]],  // see turns.h
+    device atomic_uint* last_turn [[buffer(8)]], constant int& turn [[buffer(9)]],  // see turns.h
     uint position [[thread_position_in_grid]]) {
     take_turn(last_turn, turn, position);
+    if (!is_in_turn(last_turn, turn)) {
+        return;  // the tree may be missing, and what lies there may have no end
+    }
     const long row = static_cast<long>(position);
     int index = 0;
     TreeNode node = read_node(nodes, index);

@@ -10,7 +10,7 @@ using namespace torchgbdt;
 // Writes: each thread one word.
 kernel void write_words(device int* buffer [[buffer(0)]],  // OUT any dtype, of 4-byte words
                         constant int* words [[buffer(1)]], constant int& first [[buffer(2)]],
-                        device uint* last_turn [[buffer(3)]],
+                        device atomic_uint* last_turn [[buffer(3)]],
                         constant int& turn [[buffer(4)]],  // see turns.h
                         uint position [[thread_position_in_grid]]) {
     take_turn(last_turn, turn, position);

@@ -105,7 +105,7 @@ class MetalRun(TorchRun):
         def empty(*shape: int, dtype: torch.dtype = torch.int32) -> torch.Tensor:
             return torch.empty(shape, dtype=dtype, device=device)
 
-        self.routed_order = torch.empty_like(self.row_order)
+        self.routed_order = self.row_order.clone()  # rows at all times, even if a kernel is lost
         self.routed_fixed_point = torch.empty_like(self.fixed_point)
         self.sides = empty(n_rows, dtype=torch.uint8)
         self.terms = empty(2, n_rows, dtype=torch.float32)
