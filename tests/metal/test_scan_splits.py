@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -71,12 +72,15 @@ def cases(draw: st.DrawFn) -> SearchCase:
         columns = (np.array(column, np.int64) for column in zip(*rows, strict=True))
         nodes.append(sums_of_rows(n_value_bins, *columns))
     scale = st.sampled_from([-98, 0, 29, 30, 120]) if large else st.just(0)
+    scales = draw(scale), draw(scale)
+    reg_lambda = draw(st.sampled_from([0.0, 1e-200, 0.1, 1.0, 1e6, 1e30]))  # in integers' units
+    gamma = draw(st.sampled_from([0.0, 1e-3, 0.5, 1e9]))
     rules = split_rules(
-        draw(st.sampled_from([0.0, 1e-300, 0.1, 1.0, 1e6])),
-        draw(st.sampled_from([0.0, 1e-3, 0.5])),
+        math.ldexp(reg_lambda, -scales[1]),
+        math.ldexp(gamma, scales[1] - 2 * scales[0]),
         draw(st.integers(1, 3)),
         draw(st.sampled_from([1, 2, 3, 2**29])),
-        (draw(scale), draw(scale)),
+        scales,
     )
     return SearchCase(tuple(n_value_bins), np.stack(nodes), rules, unit)
 
