@@ -1,4 +1,4 @@
-"""A device some of whose dispatches go wrong without a word, as with torch when a GPU's work fails."""
+"""A device some of whose dispatches go wrong without a word, as with torch when a GPU fails."""
 
 from collections.abc import Callable
 from functools import cache

@@ -1,8 +1,23 @@
 """The mps backend: the torch backend on MPS tensors, with Metal kernels for every hot operation.
 
-The kernels are those of csrc/metal; each method calls the kernel of its name. Nothing is uploaded
-within a level, and one copy per slab of nodes comes back. What compiles the kernels and where
-tensors lie are arguments, so that almost all of this runs, and is tested, without an Apple GPU.
+The kernels are those of csrc/metal; each method calls the kernel of its name. What compiles the
+kernels and where tensors lie are arguments, so that almost all of this runs, and is tested, without
+an Apple GPU.
+
+What crosses between device and host in a run, once ``prepare`` is done; each copy to the host waits
+for the device, and brings 16 bytes that say whether all kernels before it ran (``metal_turns``):
+
+    level   per slab of up to 256 nodes: one copy, 272 bytes per node (8 candidates of 32, and 16);
+            no upload; at most 8 dispatches, 2 to route and 4 to search. Nodes and splits are
+            arguments by value.
+    tree    two copies: extremes, 12 bytes; sums, 8 (2 tree_outputs + 1) bytes per threadgroup, of
+            at most 256. The tree goes by value if it has up to 1,024 words, else as one upload.
+    round   per metric and data set two copies: the largest loss, and at most 256 sums of 8 bytes;
+            for auc a few sums, and the 16 bytes by themselves.
+
+More crosses where it is asked for: predictions for callbacks; gradients computed elsewhere;
+histograms where several ranks sum them, where trees have several outputs, and of nodes with more
+than 8 splits that float32 cannot tell apart, which are counted (``nodes_searched_on_host``).
 """
 
 from collections.abc import Callable, Sequence
