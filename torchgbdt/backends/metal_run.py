@@ -79,9 +79,8 @@ class MetalRun(TorchRun):
         tuning: MetalTuning,
     ) -> None:
         super().__init__(datasets, settings, transfers)
-        n_words = max(tuning.slab_nodes * RESULT_WORDS, 2 * MAX_GROUPS * n_sums(settings))
         self._mailbox = torch.zeros(
-            _HEADER_WORDS + n_words, dtype=torch.int32, device=transfers.device
+            _mailbox_words(settings, tuning), dtype=torch.int32, device=transfers.device
         )
         turns = Turns(self._mailbox[_LAST_TURN : _LAST_TURN + 1])
         self.library = library.with_turns(turns)
@@ -207,9 +206,18 @@ def n_sums(settings: RunSettings) -> int:
     return 2 * settings.tree_outputs + 1
 
 
+def _mailbox_words(settings: RunSettings, tuning: MetalTuning) -> int:
+    """A header, and the largest results that any kernel leaves."""
+    return _HEADER_WORDS + max(tuning.slab_nodes * RESULT_WORDS, 2 * MAX_GROUPS * n_sums(settings))
+
+
 def metal_bytes(datasets: list[RunRows], settings: RunSettings, tuning: MetalTuning) -> int:
-    """About how many bytes a run's buffers will take on the device."""
-    total = run_bytes(datasets, settings)
+    """How many bytes a run's buffers will take on the device, or some more.
+
+    What grows with the rows and columns is counted. What grows with the nodes of a level is counted
+    for as many as there may be; trees that stay smaller need up to half of it less.
+    """
+    total = run_bytes(datasets, settings) + _WORD * _mailbox_words(settings, tuning)
     outputs, n_features = settings.tree_outputs, settings.thresholds.n_features
     n_words = outputs if settings.constant_hessian else 2 * outputs
     total += datasets[0].n_rows * (_WORD * (n_words + 4) + 1)

@@ -250,6 +250,7 @@ class MPSBackend(TorchBackend):
         """See ComputeBackend."""
         return metal_rows.compute_losses(self.run, metric, dataset)
 
+    @reports_memory
     def sum_losses(self, scale: int) -> int:
         """See ComputeBackend."""
         losses = self.run.losses
