@@ -70,9 +70,8 @@ kernel void scan_splits(
     for (int bin = begin; bin < end; ++bin) {
         const NodeSums cell = cell_sums(cells, bin);
         left = add(left, cell);
-        // An empty bin has the candidates of the bin before it, which win the tie. The last one
-        // leaves nothing but missing rows on the right.
-        const bool is_asked = (bin == 0 || cell.count > 0) && (bin + 1 < n_bins || has_missing);
+        // An empty bin has the candidates of the bin before it, which win the tie.
+        const bool is_asked = bin == 0 || cell.count > 0;
         for (int side = 0; side < 2; ++side) {
             const NodeSums sums = side == 0 ? left : add(left, missing);
             float rank = -1.0f;

@@ -14,7 +14,7 @@ from torchgbdt.backends.split_candidates import (
     decide_splits,
     node_lists,
 )
-from torchgbdt.core.arrays import AnyArray, Int32Array
+from torchgbdt.core.arrays import SMALLEST_NORMAL, AnyArray, Int32Array
 from torchgbdt.core.errors import BackendError
 from torchgbdt.core.splits import SPLIT_DTYPE, SplitRules, split_gain
 
@@ -200,7 +200,7 @@ def test_words_of_nodes_are_what_the_proof_takes_them_for(rules: SplitRules) -> 
 
 def _floats(words: list[int]) -> list[Fraction]:
     values = np.array(words, np.int32).view(np.float32)
-    assert ((values == 0) | (np.abs(values) >= 2.0**-126)).all()
+    assert ((values == 0) | (np.abs(values) >= SMALLEST_NORMAL)).all()
     return [Fraction(float(value)) for value in values]
 
 

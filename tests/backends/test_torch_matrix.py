@@ -20,10 +20,12 @@ from support.runs import (
 )
 from support.scenarios import scenario
 
+from torchgbdt.backends import torch_row_order
 from torchgbdt.backends.oracle import OracleBackend
 from torchgbdt.backends.torch_matrix import DeviceBins, TensorMatrix
 from torchgbdt.backends.torch_scatter import TorchBackend
 from torchgbdt.backends.torch_transfers import Transfers, to_host
+from torchgbdt.core import feature_source
 from torchgbdt.core.binning import BinThresholds
 from torchgbdt.core.communicator import SINGLE_RANK
 from torchgbdt.core.feature_source import HostMatrix
@@ -185,3 +187,21 @@ def test_data_binned_by_one_backend_trains_another() -> None:
             found = session.run(replace(data, train=binned))
             assert found.digest() == expected
     assert isinstance(binned.bins, DeviceBins)
+
+
+@pytest.mark.parametrize("name", ["missing values", "3 classes"])
+def test_blocks_of_rows_of_any_size_give_the_same(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = scenario(name)
+    expected = train(OracleBackend(), one)
+    X = HostMatrix(one.train.X)
+    sums = np.zeros((2, X.n_rows, expected.model.baseline.size), np.float32)
+    OracleBackend().predict(expected.model.forest, X, sums[0])
+    monkeypatch.setattr(feature_source, "_BLOCK_BYTES", 700)
+    monkeypatch.setattr(torch_row_order, "_CELLS_AT_ONCE", 50)
+    found = train(TorchBackend("cpu"), one)
+    assert found.model.digest() == expected.model.digest()
+    assert_identical(found.history, expected.history)
+    TorchBackend("cpu").predict(expected.model.forest, X, sums[1])
+    assert_identical(sums[1], sums[0])

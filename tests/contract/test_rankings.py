@@ -21,7 +21,7 @@ from support.strategies import raw_predictions
 from torchgbdt.core.backend import ComputeBackend
 from torchgbdt.core.communicator import SINGLE_RANK, Communicator
 from torchgbdt.core.metrics import AreaUnderCurve
-from torchgbdt.core.ranking import RankedWeights, merge_rankings
+from torchgbdt.core.ranking import OrderedPairs, RankedWeights, merge_rankings
 
 INF, NAN = np.inf, np.nan
 
@@ -61,6 +61,12 @@ def test_weights_round_to_even_and_never_to_zero(backend: ComputeBackend) -> Non
 def test_a_prediction_that_is_no_number_ranks_nothing(backend: ComputeBackend) -> None:
     found = ranking(backend, [1.0, NAN], [0, 1])
     assert_identical(found, RankedWeights(np.zeros(0, np.int32), np.zeros((0, 2), np.int64), False))
+
+
+def test_a_prediction_that_is_no_number_orders_no_pairs(backend: ComputeBackend) -> None:
+    prepare_classes(backend, class_rows([1.0, NAN, 2.0], [0, 1, 1]))
+    found = backend.count_pairs(0, 0, SINGLE_RANK)
+    assert_identical(found, OrderedPairs(0, 0, finite=False))
 
 
 def test_no_rows_are_ranked(backend: ComputeBackend) -> None:
@@ -108,7 +114,10 @@ def test_ranking_of_many_rows(under_test: BackendUnderTest) -> None:
     raw[::3] = np.round(raw[::3], 1)
     weights = 2.0 ** rng.integers(-20, 20, MANY_ROWS)
     codes = rng.integers(0, 2, MANY_ROWS)
-    ranking(in_lockstep(under_test), raw, codes, weights, scale_of(2.0**19, MANY_ROWS))
+    both, scale = in_lockstep(under_test), scale_of(2.0**19, MANY_ROWS)
+    ranking(both, raw, codes, weights, scale)
+    pairs = both.count_pairs(0, scale, SINGLE_RANK)
+    assert pairs.total > 2**100
 
 
 @pytest.mark.parametrize("borders", [(0, 1, 40), (0, 0, 40), (0, 20, 21, 40)], ids=str)

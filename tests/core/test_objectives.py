@@ -144,7 +144,7 @@ def test_labels_too_far_from_the_baseline_are_infinite() -> None:
 
 
 def test_residual_is_prediction_minus_label() -> None:
-    found = squared_error_residuals(column(1, 0, 2.5), float32(0.5, 0, 3))
+    found = squared_error_residuals(float32(1, 0, 2.5), float32(0.5, 0, 3))
     assert_identical(found, float32(0.5, 0, -0.5))
 
 

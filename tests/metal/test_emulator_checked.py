@@ -137,3 +137,60 @@ def test_a_fault_is_found(changes: dict[str, str], message: str) -> None:
         reversed_groups(library_with(changes))
     assert "kernel 'reverse': " in str(caught.value)
     assert " at line " in str(caught.value)
+
+
+# Each thread reads what the next one wrote: in its simdgroup, or in the next simdgroup.
+HAND_OVER = """
+#include <metal_stdlib>
+using namespace metal;
+kernel void hand_over(device uint* first, device uint* second, device uint* out,
+                      uint i [[thread_index_in_threadgroup]]) {
+    threadgroup uint words[64];
+    words[i] = i;
+    first[i] = i;
+    ORDER;
+    out[i] = READ;
+}
+"""
+NEXT_LANE = "(i ^ 1u)"
+NEXT_SIMDGROUP = "(i ^ 32u)"
+
+
+@pytest.mark.parametrize(
+    ("barrier", "memory", "next_one", "is_sound"),
+    [
+        ("threadgroup_barrier(mem_flags::mem_threadgroup)", "words", NEXT_SIMDGROUP, True),
+        ("threadgroup_barrier(mem_flags::mem_threadgroup)", "first", NEXT_SIMDGROUP, False),
+        ("threadgroup_barrier(mem_flags::mem_device)", "first", NEXT_SIMDGROUP, True),
+        ("simdgroup_barrier(mem_flags::mem_threadgroup)", "words", NEXT_LANE, True),
+        ("simdgroup_barrier(mem_flags::mem_threadgroup)", "first", NEXT_LANE, False),
+        ("simdgroup_barrier(mem_flags::mem_device)", "first", NEXT_LANE, True),
+        ("simdgroup_barrier(mem_flags::mem_threadgroup)", "words", NEXT_SIMDGROUP, False),
+        ("second[i] = simd_sum(i)", "first", NEXT_LANE, False),
+    ],
+)
+def test_what_a_barrier_orders(barrier: str, memory: str, next_one: str, is_sound: bool) -> None:
+    source = f"#define ORDER {barrier}\n#define READ {memory}[{next_one}]\n{HAND_OVER}"
+    library = EmulatedDevice(CHECKED).compile_shader(source)
+    first, second, out = torch.zeros(3, 64, dtype=torch.int32)
+    if is_sound:
+        library.hand_over(first, second, out)
+        assert out.tolist() == [i ^ (1 if next_one == NEXT_LANE else 32) for i in range(64)]
+    else:
+        # Who comes first fails: the writer, or the reader of words that nobody has written yet.
+        with pytest.raises(RuntimeError, match=r"race|nobody has written"):
+            library.hand_over(first, second, out)
+
+
+def test_views_of_one_tensor_are_bounded_each() -> None:
+    source = """kernel void shift(device const int* a, device int* b, constant int& by,
+                                  uint i [[thread_position_in_grid]]) { b[i] = a[int(i) + by]; }"""
+    library = EmulatedDevice(CHECKED).compile_shader(source)
+    storage = torch.arange(10, dtype=torch.int32)
+    library.shift(storage[:4], storage[4:8], 0, threads=4, arg_casts="int32")
+    assert storage.tolist() == [0, 1, 2, 3, 0, 1, 2, 3, 8, 9]
+    with pytest.raises(RuntimeError, match=r"at byte 16 of buffer\(0\) of 16 bytes"):
+        library.shift(storage[:4], storage[4:8], 1, threads=4, arg_casts="int32")
+    # Overlapping views are one memory: here a thread reads what another writes.
+    with pytest.raises(RuntimeError, match="race"):
+        library.shift(storage[:4], storage[1:5], 0, threads=4, arg_casts="int32")

@@ -62,7 +62,7 @@ def expected(
         fixed_h = fixed_point.round_hessians(h, hessian_scale)
         words += [fixed_g] if hessians is None else [fixed_g, fixed_h]
         totals.append([fixed_g.sum(dtype=np.int64), fixed_h.sum(dtype=np.int64)])
-        n_raised += fixed_point.count_raised_hessians(h, hessian_scale)
+        n_raised += int(fixed_point.are_raised(h, hessian_scale).sum())
     rows = np.arange(gradients.shape[1], dtype=np.int32)
     return rows, np.stack(words), np.array(totals), n_raised
 

@@ -1,6 +1,8 @@
 """The split search of the kernels finds what core/splits.py finds: shapes, rules and borders."""
 
 import dataclasses
+import itertools
+import math
 
 import numpy as np
 import pytest
@@ -12,11 +14,12 @@ from metal.split_searches import (
     SearchCase,
     changed_library,
     kernel_library,
+    run_kernels,
     search,
     split_rules,
 )
 
-from torchgbdt.core.splits import SplitRules
+from torchgbdt.core.splits import SplitRules, split_gain
 
 MIXED = (255, 1, 40, 0, 2, 33, 32, 254)
 
@@ -69,12 +72,15 @@ def cases(draw: st.DrawFn) -> SearchCase:
         columns = (np.array(column, np.int64) for column in zip(*rows, strict=True))
         nodes.append(sums_of_rows(n_value_bins, *columns))
     scale = st.sampled_from([-98, 0, 29, 30, 120]) if large else st.just(0)
+    scales = draw(scale), draw(scale)
+    reg_lambda = draw(st.sampled_from([0.0, 1e-200, 0.1, 1.0, 1e6, 1e30]))  # in integers' units
+    gamma = draw(st.sampled_from([0.0, 1e-3, 0.5, 1e9]))
     rules = split_rules(
-        draw(st.sampled_from([0.0, 1e-300, 0.1, 1.0, 1e6])),
-        draw(st.sampled_from([0.0, 1e-3, 0.5])),
+        math.ldexp(reg_lambda, -scales[1]),
+        math.ldexp(gamma, scales[1] - 2 * scales[0]),
         draw(st.integers(1, 3)),
         draw(st.sampled_from([1, 2, 3, 2**29])),
-        (draw(scale), draw(scale)),
+        scales,
     )
     return SearchCase(tuple(n_value_bins), np.stack(nodes), rules, unit)
 
@@ -157,6 +163,21 @@ def test_a_rule_that_is_off_by_one_is_seen(old: str, new: str) -> None:
 def test_proportional_sums_are_no_candidates() -> None:
     assert found(one_node([(1, 5, 10), (3, 15, 30), (2, 10, 20)])) is None
     assert found(one_node([(1, 0, 10), (3, 0, 30), (2, 0, 7)])) is None
+
+
+@pytest.mark.parametrize("unit", [1, 2**24])
+def test_proportional_sums_are_no_candidates_where_rounding_sees_a_gain(unit: int) -> None:
+    rules = split_rules(0.0)
+    n_gains = 0
+    for left, right in itertools.product(range(1, 30), repeat=2):
+        cells = [(n, n * 7 * unit, n * 11 * unit) for n in (left, right)]
+        sums, node = (np.array([one[1:]]) for one in (cells[0], np.add(*cells)))
+        if split_gain(sums, node, rules) > 0:
+            n_gains += 1
+            case = one_node(cells, rules=rules)
+            assert run_kernels(case)[0, 0] == 0
+            assert found(case) is None
+    assert n_gains > 10
 
 
 def test_only_missing_rows_on_the_left() -> None:

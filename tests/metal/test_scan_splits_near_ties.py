@@ -111,6 +111,21 @@ def test_sums_of_a_few_units_among_many_rows(flush: bool) -> None:
         assert not search(two_bin_case(left, parent, split_rules(0.0)), library).any()
 
 
+@pytest.mark.parametrize(("n_bins", "overflows"), [(9, False), (10, True)])
+def test_there_is_room_for_eight_near_ties_of_a_feature(n_bins: int, overflows: bool) -> None:
+    """Bins of as many rows each, and left gradients of sqrt(D * HL * HR)."""
+    n_rows = 2**20
+    through = np.arange(1, n_bins + 1)
+    left = np.rint(2.0**44 * np.sqrt(through * (n_bins - through))).astype(np.int64)
+    gradients = np.diff(left, prepend=0)
+    ones = np.ones_like(gradients)
+    cells = np.stack((n_rows * ones, gradients, (n_rows << 28) * ones))
+    cells = np.concatenate((cells, np.zeros((3, 1), np.int64)), axis=1)[None]
+    for unit in (None, 2**28):
+        case = SearchCase((n_bins,), cells, split_rules(0.0), unit)
+        assert search(case).tolist() == [overflows]
+
+
 # ------------------------------------------------------------------------ gamma as large as a gain
 
 

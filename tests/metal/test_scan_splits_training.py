@@ -8,7 +8,7 @@ import pytest
 from metal.searching_backend import SearchingBackend
 from support.runs import Rows, Scenario, train
 
-N_ROWS = 1500
+N_ROWS = 900
 
 
 def rows(kind: str) -> Rows:

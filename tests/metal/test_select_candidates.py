@@ -1,15 +1,16 @@
 """Joining the candidates of a node's features, against a plain loop."""
 
-import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 import torch
 from metal.emulator.device import EmulatedDevice, EmulatorOptions
+from metal.mutations import BARRIER, without
 from metal.split_searches import STALE, kernel_library
 
-from torchgbdt.backends.metal_library import MetalLibrary
+from torchgbdt.backends.metal_library import MetalLibrary, assemble
 from torchgbdt.backends.split_candidates import (
     CANDIDATE_WORDS,
     MAX_CANDIDATES,
@@ -209,18 +210,11 @@ def test_selected_as_by_a_plain_loop(options: EmulatorOptions) -> None:
 
 # --------------------------------------------------------------------- whether these tests bite
 
-BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"
 
-
-def library_with(change: str, new: str, place: int = 0) -> MetalLibrary:
-    """The kernel with one piece of its text replaced, on a device that shuffles."""
+def edited_library(edit: Callable[[str], str]) -> MetalLibrary:
+    """The kernel with its text edited, on a device that shuffles."""
     device = EmulatedDevice(EmulatorOptions(shuffle_seed=1))
-
-    def compile_changed(source: str) -> object:
-        begin = [found.start() for found in re.finditer(re.escape(change), source)][place]
-        return device.compile_shader(source[:begin] + new + source[begin + len(change) :])
-
-    return MetalLibrary(compile_changed)
+    return MetalLibrary(lambda source: device.compile_shader(edit(source)))
 
 
 def is_wrong(library: MetalLibrary) -> bool:
@@ -236,13 +230,13 @@ def is_wrong(library: MetalLibrary) -> bool:
 
 @pytest.mark.parametrize("place", range(3))
 def test_a_missing_barrier_is_seen(place: int) -> None:
-    assert is_wrong(library_with(BARRIER, "", place))
+    assert not is_wrong(edited_library(lambda source: source))
+    assert is_wrong(edited_library(without(BARRIER, place)))
 
 
 def test_there_are_no_more_barriers() -> None:
-    assert not is_wrong(library_with(BARRIER, BARRIER, 2))
-    with pytest.raises(IndexError):
-        select([Node([Feature(0.0)])], library_with(BARRIER, "", 3))
+    assert assemble("select_candidates", {}).count(BARRIER) == 3
+    assert assemble("scan_splits", {"CONSTANT_HESSIAN": 0}).count("barrier(") == 0
 
 
 @pytest.mark.parametrize(
@@ -257,6 +251,7 @@ def test_there_are_no_more_barriers() -> None:
 )
 def test_a_change_is_seen(old: str, new: str) -> None:
     exact = [Node([Feature(2.0, [one(2.0), one(2.5, 3)])])]
-    library = library_with(old, new)
+    assert old in assemble("select_candidates", {})
+    library = edited_library(lambda source: source.replace(old, new, 1))
     wrong = select(exact, library).tolist() != [expected_result(exact[0])]
     assert wrong or is_wrong(library)

@@ -83,8 +83,8 @@ def mps_in_pieces() -> ComputeBackend:
     tuning = MetalTuning(
         slab_nodes=3,
         partial_bytes=1 << 18,
-        histogram_rows=50,
-        routing_rows=30,
+        histogram_rows=300,
+        routing_rows=200,
         returning_atomics=False,
     )
     return MPSBackend(library, "cpu", tuning=tuning)

@@ -259,7 +259,7 @@ def decide_splits(
 
     gains = split_gain(left_sums, nodes.sums[:, None], rules)
     listed = np.arange(MAX_CANDIDATES) < n_candidates[:, None]
-    gains = np.where(listed & (gains > 0), gains, -np.inf)
+    gains = np.where(listed, gains, -np.inf)
     largest = gains.max(axis=1)
     # Ties: the smaller feature, then the smaller bin, then missing-right.
     order = features.astype(np.int64) << 9 | (codes & 0xFF) << 1 | codes >> 8 & 1

@@ -53,8 +53,11 @@ class Stretches:
         starts = np.cumsum(sizes) - sizes
         table = transfers.to_device(np.stack([nodes["begin"], starts, sizes, *of_nodes]))
         device = transfers.device
-        ids = torch.arange(nodes.size, dtype=torch.int64, device=device)
-        owner = torch.repeat_interleave(ids, table[2], output_size=total)
+        # Each position is marked by how many nodes begin there, the first one apart; nodes without
+        # rows begin where the next one does. The sum so far says which node a position is of.
+        marks = torch.zeros(total + 1, dtype=torch.int64, device=device)
+        add_integers(marks, table[1, 1:], torch.ones_like(table[1, 1:]))
+        owner = marks[:total].cumsum(0)
         places = torch.arange(total, dtype=torch.int64, device=device)
         positions = places + (table[0] - table[1])[owner]
         return cls(positions, owner, table[0], table[1], table[2], table[3:])
@@ -86,8 +89,9 @@ def build_histograms(
         return
     first_cells = transfers.to_device(thresholds.bin_offsets[:-1])
     flat = histograms.view(-1)
-    for begin in range(0, stretches.positions.shape[0], max(1, _CELLS_AT_ONCE // bins.n_features)):
-        block = slice(begin, begin + max(1, _CELLS_AT_ONCE // bins.n_features))
+    step = max(1, _CELLS_AT_ONCE // bins.n_features)
+    for begin in range(0, stretches.positions.shape[0], step):
+        block = slice(begin, begin + step)
         rows = row_order.index_select(0, stretches.positions[block])
         cells = bins.tensor.index_select(0, rows)[:, : bins.n_features].to(torch.int64)
         cells += first_cells

@@ -13,24 +13,22 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchgbdt.backends import torch_matrix, torch_row_order
-from torchgbdt.backends.torch_matrix import DeviceBins, DeviceKeys
+from torchgbdt.backends import torch_row_order
+from torchgbdt.backends.torch_data import BYTES_PER_STEP, TorchDataKernels
 from torchgbdt.backends.torch_operations import INFINITY_BITS, MAGNITUDE_BITS, TORCH
 from torchgbdt.backends.torch_run import TorchRun, run_bytes
-from torchgbdt.backends.torch_transfers import Transfers, facts_of, find_device, reports_memory
+from torchgbdt.backends.torch_transfers import facts_of, reports_memory
 from torchgbdt.backends.torch_traversal import DeviceTrees
 from torchgbdt.core.arrays import SUM_DTYPE, Float32Array, Int32Array, Int64Array, RecordArray
 from torchgbdt.core.backend import (
-    ComputeBackend,
     GradientExtremes,
     LevelBatch,
     RunRows,
     RunSettings,
 )
-from torchgbdt.core.binning import BinThresholds
 from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.errors import BackendError, StateError
-from torchgbdt.core.feature_source import FeatureSource, row_blocks
+from torchgbdt.core.feature_source import row_blocks
 from torchgbdt.core.fixed_point import (
     are_raised,
     flush_subnormals,
@@ -49,13 +47,10 @@ from torchgbdt.core.ranking import (
     pairs_of_sums,
 )
 from torchgbdt.core.splits import Histograms
-from torchgbdt.core.tree import Forest, Tree
-
-_BYTES_PER_STEP = 64
-"""Of temporary tensors, per row and tree on the way to a leaf."""
+from torchgbdt.core.tree import Tree
 
 
-class TorchBackend(ComputeBackend):
+class TorchBackend(TorchDataKernels):
     """Trains on a torch device, where the data lies.
 
     Parameters
@@ -64,60 +59,14 @@ class TorchBackend(ComputeBackend):
 
     Raises
     ------
-    BackendUnavailableError : the device is not here.
+    BackendUnavailableError : the device is not here, or its arithmetic is not the host's.
     """
 
     name = "torch"
 
     def __init__(self, device: str | torch.device) -> None:
-        self.device = find_device(str(device))
-        self.transfers = Transfers(self.device)
+        super().__init__(device)
         self._run: TorchRun | None = None
-        self._estimate = 0
-
-    # --- outside a run -----------------------------------------------------------------------
-
-    @reports_memory
-    def bin_features(
-        self, source: FeatureSource, kept_rows: Int64Array | None, thresholds: BinThresholds
-    ) -> DeviceBins:
-        """See ComputeBackend. A TensorMatrix on this device is read where it lies."""
-        return torch_matrix.bin_features(source, kept_rows, thresholds, self.transfers)
-
-    @reports_memory
-    def predict(self, forest: Forest, source: FeatureSource, sums: Float32Array) -> None:
-        """See ComputeBackend."""
-        trees, blocks = self._forest(forest, source)
-        n_outputs = sums.shape[1]
-        for rows, leaves in blocks:
-            columns = list(self.transfers.to_device(sums[rows].T))
-            values = trees.values[leaves]  # (n_rows, n_trees, n_values)
-            for index in range(forest.n_trees):
-                if values.shape[2] == n_outputs:
-                    outputs = range(n_outputs)
-                else:
-                    outputs = range(index % n_outputs, index % n_outputs + 1)
-                for value, output in enumerate(outputs):
-                    added = columns[output] + values[:, index, value]
-                    columns[output] = flush_subnormals(added, TORCH)
-            sums[rows] = self.transfers.to_host(torch.stack(columns)).T
-
-    @reports_memory
-    def predict_leaves(self, forest: Forest, source: FeatureSource, leaves: Int32Array) -> None:
-        """See ComputeBackend."""
-        trees, blocks = self._forest(forest, source)
-        for rows, found in blocks:
-            leaves[rows] = self.transfers.to_host((found - trees.roots).to(torch.int32))
-
-    def _forest(self, forest: Forest, source: FeatureSource) -> tuple[DeviceTrees, Any]:
-        """The trees on the device, and (rows, leaves) of all rows, a block at a time."""
-        keys = DeviceKeys(source, self.transfers)
-        bounds = keys.threshold_keys(forest.nodes.threshold)
-        trees = DeviceTrees.of(forest.nodes, forest.offsets, bounds, keys.missing, self.transfers)
-        blocks = keys.blocks(None, _BYTES_PER_STEP * forest.n_trees)
-        return trees, ((rows, trees.leaves(block)) for rows, block in blocks)
-
-    # --- a run -------------------------------------------------------------------------------
 
     @reports_memory
     def prepare(self, train: RunRows, valids: Sequence[RunRows], settings: RunSettings) -> None:
@@ -137,10 +86,6 @@ class TorchBackend(ComputeBackend):
         if self._run is None:
             raise StateError("the backend has no run; call prepare first.")
         return self._run
-
-    def memory_estimate(self) -> int:
-        """About how many bytes the buffers of the latest run take."""
-        return self._estimate
 
     def run_settings(self) -> RunSettings:
         """See ComputeBackend."""
@@ -312,7 +257,7 @@ class TorchBackend(ComputeBackend):
         outputs = slice(output, output + 1) if n_values == 1 else slice(None)
         for data in run.rows:
             codes = data.bins.tensor
-            for rows in row_blocks(codes.shape[0], _BYTES_PER_STEP):
+            for rows in row_blocks(codes.shape[0], BYTES_PER_STEP):
                 leaves = trees.leaves(codes[rows])[:, 0]
                 sums = data.predictions[outputs, rows]
                 sums[...] = flush_subnormals(sums + trees.values[leaves].t(), TORCH)

@@ -72,7 +72,7 @@ def build(source: str, options: BuildOptions) -> BuiltLibrary:
     key = _key("kernel", source, *flags, runtime.stem)
     library = _folder() / f"{key}.so"
     signatures = library.with_suffix(".json")
-    if not signatures.exists():
+    if not (signatures.exists() and library.exists()):
         kernels = _compile_kernel(source, flags, runtime, library)
         with _atomically(signatures) as path:
             path.write_text(json.dumps([asdict(kernel) for kernel in kernels]), "utf-8")
@@ -92,7 +92,8 @@ def _compile_kernel(
     if not source.isascii():
         raise SyntaxError("the source has characters that are not ASCII")
     text = f'#line 1 "{SOURCE_NAME}"\n' + _METAL_INCLUDE.sub("", source)
-    preprocessed = _run([_compiler(), *flags, "-E", "-x", "c++", "-"], text)
+    compile_by = [_compiler(), *flags]
+    preprocessed = _run([*compile_by, "-E", "-x", "c++", "-"], text)
     try:
         cpp, kernels = rewrite(preprocessed)
     except MetalSyntaxError as error:
@@ -100,23 +101,15 @@ def _compile_kernel(
         raise SyntaxError(message) from None
     text = f'#include "metal_shim.h"\n#include "entry.h"\n#line 1 "{SOURCE_NAME}"\n{cpp}'
     with _atomically(library) as path:
-        command = [_compiler(), *flags, f"-I{_HERE}", "-shared", "-x", "c++", "-", "-x", "none"]
-        _run_linking([*command, str(runtime), "-lm"], text, path, "-fsanitize=thread" in flags)
+        objects = path.with_suffix(".o")
+        try:
+            _run([*compile_by, f"-I{_HERE}", "-c", "-x", "c++", "-", "-o", str(objects)], text)
+            # Without -fsanitize=thread: the hooks that instrumented code calls are the runtime's.
+            names = [str(objects), str(runtime), "-lm"]
+            _run([_compiler(), "-shared", *names, "-o", str(path)], "")
+        finally:
+            objects.unlink(missing_ok=True)
     return kernels
-
-
-def _run_linking(command: list[str], text: str, path: Path, instrumented: bool) -> None:
-    if not instrumented:
-        _run([*command, "-o", str(path)], text)
-        return
-    # Compiled for ThreadSanitizer, linked without it: the hooks are the runtime's.
-    objects = path.with_suffix(".o")
-    split = command.index("-shared")
-    try:
-        _run([*command[:split], "-c", "-x", "c++", "-", "-o", str(objects)], text)
-        _run([_compiler(), "-shared", str(objects), *command[-2:], "-o", str(path)], "")
-    finally:
-        objects.unlink(missing_ok=True)
 
 
 # --- the runtime ----------------------------------------------------------------------------------
@@ -132,13 +125,14 @@ def _runtime(options: BuildOptions) -> Path:
     if not library.exists():
         with _atomically(library) as path:
             names = [str(source) for source in sources]
-            _run([_compiler(), *flags, "-shared", *names, "-o", str(path)], "")
+            _run([_compiler(), *flags, "-shared", *names, "-ldl", "-o", str(path)], "")
     return library
 
 
 @lru_cache
 def _headers_and_sources() -> str:
-    files = sorted([*_HERE.glob("*.h"), *_HERE.glob("*.cpp"), *_HERE.glob("token*.py")])
+    patterns = ("*.h", "*.cpp", "token*.py", "build.py")
+    files = sorted(path for pattern in patterns for path in _HERE.glob(pattern))
     return "".join(f"{path.name}\n{path.read_text('utf-8')}" for path in files)
 
 
@@ -199,7 +193,10 @@ class _atomically:
 
 
 def _run(command: Sequence[str], text: str) -> str:
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    english = {**os.environ, "LC_ALL": "C"}
+    done = subprocess.run(
+        command, input=text, capture_output=True, text=True, check=False, env=english
+    )
     if done.returncode != 0:
         raise SyntaxError(done.stderr.strip() or f"{command[0]} failed")
     return done.stdout

@@ -322,6 +322,18 @@ void __tsan_write_range(const char* address, unsigned long size) {
            static_cast<const char*>(__builtin_return_address(0)) - 1);
 }
 
+// Some compilers have these, too.
+void* __tsan_memcpy(char* to, const char* from, unsigned long size) {
+    __tsan_read_range(from, size);
+    __tsan_write_range(to, size);
+    return std::memcpy(to, from, size);
+}
+
+void* __tsan_memset(char* to, int byte, unsigned long size) {
+    __tsan_write_range(to, size);
+    return std::memset(to, byte, size);
+}
+
 void __tsan_init() {}
 void __tsan_func_entry(const void*) {}
 void __tsan_func_exit() {}

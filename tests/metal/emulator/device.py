@@ -4,7 +4,21 @@
     library = device.compile_shader(text)      # as torch.mps.compile_shader
     library.kernel_name(tensor, 3, threads=256, group_size=256, arg_casts="int32")
 
-CPU tensors stand in for MPS tensors. A dispatch has ended when its call returns.
+CPU tensors stand in for MPS tensors. A dispatch has ended when its call returns; a failure is a
+RuntimeError that names the kernel, the group, the thread and the line.
+
+    text --build: preprocessor, token_pass, C++ compiler--> library --dispatch, arguments--> emu_run
+
+    metal_*.h    the shim of Metal's standard library
+    entry.h      what surrounds a kernel in the compiled text
+    runtime.cpp  groups, threads as fibres, barriers, simdgroups; switch.cpp and faults.cpp help
+    checks.cpp   what an instrumented kernel asks about each access; shadow.h and memory.h help
+
+What it cannot do: kernel templates, function constants, half, textures, quadgroups, swizzles, and
+sizes of threadgroup arrays by constants of a function (those of the file are known). Stricter than
+Metal: all live lanes must call a simd function together. Address spaces are checked elsewhere. The
+uninstrumented build works in the tensors themselves, and sees no access out of bounds that does
+not fault.
 """
 
 from dataclasses import dataclass

@@ -186,8 +186,17 @@ class EmulatedKernel:
         threads: int | Sequence[int] | None = None,
         group_size: int | Sequence[int] | None = None,
         arg_casts: str | dict[int, str] | None = None,
+        error_buf_idx: int | None = None,
     ) -> None:
-        """Run a dispatch to its end; see metal's calling convention in the tests of this file."""
+        """Run a dispatch to its end; test_emulator_arguments.py shows how arguments are bound.
+
+        Raises
+        ------
+        RuntimeError : the call makes no sense, or the kernel failed.
+        ValueError : the group is larger than the kernel takes.
+        """
+        if error_buf_idx is not None:
+            raise RuntimeError("the emulator has no error buffers: a failure is raised at once")
         launcher = self._launcher
         buffers = [0] * MAX_BUFFERS
         if len(args) > MAX_BUFFERS:

@@ -31,6 +31,15 @@ Fibre* new_fibre() {
     return fibre;
 }
 
+Fibre* idle_fibre() {
+    if (runtime.idle.empty()) {
+        return new_fibre();
+    }
+    Fibre* fibre = runtime.idle.back();
+    runtime.idle.pop_back();
+    return fibre;
+}
+
 // After a failure: what is on the stacks is not finished.
 void reset_fibres() {
     runtime.idle.clear();
@@ -70,15 +79,11 @@ void run_others() {
         take_up(next);
         resume(next->fibre);
     } else if (runtime.n_started < runtime.n_threads) {
-        Fibre* fibre = nullptr;
-        if (runtime.idle.empty()) {
-            fibre = new_fibre();
-        } else {
-            fibre = runtime.idle.back();
-            runtime.idle.pop_back();
-        }
-        resume(fibre);
+        resume(idle_fibre());
     } else {
+        if (runtime.n_ended < runtime.n_threads) {
+            emu_fail("threads wait for one another", runtime.current->line);
+        }
         Fibre* from = runtime.running;
         runtime.running = nullptr;
         emu_switch(&from->context, &runtime.main);
@@ -202,13 +207,7 @@ void start_group(const unsigned* group) {
 
 void run_group(const unsigned* group) {
     start_group(group);
-    Fibre* fibre = nullptr;
-    if (runtime.idle.empty()) {
-        fibre = new_fibre();
-    } else {
-        fibre = runtime.idle.back();
-        runtime.idle.pop_back();
-    }
+    Fibre* fibre = idle_fibre();
     runtime.running = fibre;
     emu_switch(&runtime.main, &fibre->context);
 }
