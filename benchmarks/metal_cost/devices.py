@@ -22,10 +22,11 @@ class Device:
 
 # Bandwidth and cores: Apple's announcements, as reported by notebookcheck.net and macrumors.com
 # (M4 Max, 2024-10-30: 546 GB/s, 40 cores), blog.patti.tech and propakistani.pk (M2 Ultra,
-# 2023-06-05: 800 GB/s, up to 76 cores); M1: LPDDR4X-4266 on 128 bits, 16 bytes * 4.267 GHz = 68.3
-# GB/s. Clocks: philipturner/metal-benchmarks (M1 1278 MHz, M2 family 1398 MHz); hmc-tech.com has
-# 1578 MHz for the M4's GPU. That the M4 Max runs at the clock of the M4, and that there is an
-# M2 Ultra with 60 cores at the same bandwidth, are from memory.
+# 2023-06-05: 800 GB/s, up to 76 cores); M1: LPDDR4X-4266 and 8 cores (askgeek.io), on 128 bits
+# (from memory), so 16 bytes * 4.267 GHz = 68.3 GB/s.
+# Clocks: philipturner/metal-benchmarks (M1 1278 MHz, M2 family 1398 MHz); hmc-tech.com has 1578 MHz
+# for the M4's GPU. That the M4 Max runs at the clock of the M4, and that there is an M2 Ultra with
+# 60 cores at the same bandwidth, are from memory.
 DEVICES = (
     Device("M1, 8 cores", 68.3e9, 8, 1.278e9),
     Device("M2 Ultra, 60 cores", 800e9, 60, 1.398e9),
@@ -37,7 +38,9 @@ BANDWIDTH_SHARE = 0.7
 """Of the published bandwidth that kernels get: an assumption."""
 
 LINE_BYTES = 128
-"""What memory moves at least (philipturner/metal-benchmarks); traffic.h counts such lines."""
+"""What memory moves at least, as is said to follow from philipturner/metal-benchmarks; traffic.h
+counts such lines. ferasboulala/G13 found 32 bytes on an M1 Max: gathered words would then cost
+less than half of what they do here."""
 
 ATOMIC_RATES = (2.0, 4.0, 8.0)
 """Additions to threadgroup memory per clock and core, over all lanes. Nobody has published one: the

@@ -170,7 +170,8 @@ def assumptions(cases: Sequence[Case]) -> str:
         f"Memory moves lines of {LINE_BYTES} bytes at {devices.BANDWIDTH_SHARE:.0%} of the "
         f"published bandwidth, each line once per threadgroup. Nothing stays in a cache from one "
         f"dispatch to the next; small tables do within one, and the groups of a chunk, which run "
-        f"side by side, share lines. A node's rows lie anywhere among all rows.",
+        f"side by side, share lines. A node's rows lie anywhere among all rows. One "
+        f"source has lines of 32 bytes: gathering would then be far cheaper.",
         f"a: additions to threadgroup memory per clock and core, all lanes together; unknown. "
         f"Loads and stores: {devices.PLAIN_RATE:g}; atomics of device memory, all cores "
         f"together: {devices.DEVICE_ATOMIC_RATE:g}. Equal groups are handed to cores one by one, "
