@@ -50,7 +50,7 @@ TEST_SANITIZED = compiler="$$(sed -n 's/^CMAKE_CXX_COMPILER:.*=//p' $(1)/CMakeCa
 .NOTPARALLEL:
 
 .PHONY: help demo test lint format types contracts test-cpp test-python sanitize exhaustive
-.PHONY: bench bench-kernels bench-check clean
+.PHONY: bench bench-kernels bench-check bench-metal clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
@@ -109,6 +109,9 @@ bench-kernels: $(VENV)/stamp-bench $(VENV)/stamp-native ## times of the kernels,
 
 bench-check: $(VENV)/stamp-native ## instruction counts against the stored ones
 	$(BIN)/python benchmarks/check_instructions.py $(CHECK_OPTIONS)
+
+bench-metal: $(VENV)/stamp-native ## predicted times of the Metal kernels, from emulated runs: a minute
+	$(BIN)/python benchmarks/metal_cost_model.py
 
 clean: ## remove .venv, builds and caches
 	rm -rf $(VENV) build demo/out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -44,6 +44,7 @@ EXPECTED = {
     "device_atomics": N_THREADS,
     "threadgroup_atomics": 2 * N_THREADS + 3 * 2,
     "returning_threadgroup_atomics": N_THREADS,
+    "threadgroup_updates": 2 * N_THREADS,
 }
 ALWAYS = ("dispatches", "groups", "threads", "barriers")
 

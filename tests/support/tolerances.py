@@ -33,3 +33,10 @@ their keys, so the count is one number: chance would put it further off once in 
 SAME_STEP = 2.0**-20
 """Of probabilities after one round beside scikit-learn's booster at the same step: both round
 gradients to float32, 2^-24, and their sums of at most 150 of them; ours are exact from there on."""
+
+COST_ARITHMETIC = 2.0**-40
+"""Relative, of predicted costs: sums and quotients of a few float64 numbers, and least squares on
+counters that are exact sums; 2^-53 each, times the condition of small systems."""
+
+TOUCHED_LINES = 0.01
+"""Relative: the expected number of memory lines that 100,000 random rows touch, beside one draw."""

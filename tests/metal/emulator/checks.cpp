@@ -10,6 +10,7 @@
 #include "memory.h"
 #include "shadow.h"
 #include "state.h"
+#include "traffic.h"
 
 #include <cstdio>
 #include <cstring>
@@ -203,18 +204,6 @@ void check_device(const Region& region, const char* address, unsigned size, Kind
          region.argument);
 }
 
-// Without copies, when accesses are counted and not checked.
-bool in_tensor(const char* address) {
-    const emu_dispatch& dispatch = *runtime.dispatch;
-    for (unsigned i = 0; i < dispatch.n_extents; ++i) {
-        const emu_extent& extent = dispatch.extents[i];
-        if (reinterpret_cast<std::uintptr_t>(address) - extent.address < extent.size) {
-            return (extent.flags & emu_by_value) == 0;
-        }
-    }
-    return false;
-}
-
 void count(unsigned size, Kind kind, bool in_threadgroup) {
     emu_counters& counters = *runtime.dispatch->counters;
     if (in_threadgroup) {
@@ -227,7 +216,7 @@ void count(unsigned size, Kind kind, bool in_threadgroup) {
 
 void access(const char* address, unsigned size, Kind kind, const void* code) {
     if (!checks.on) {
-        if (in_arena(address) || in_tensor(address)) {
+        if (in_arena(address) || traffic_note(address, size, is_write(kind))) {
             count(size, kind, in_arena(address));
         }
         return;
@@ -251,6 +240,7 @@ void access(const char* address, unsigned size, Kind kind, const void* code) {
 void* const* checks_begin_dispatch(const emu_dispatch& dispatch) {
     checks.on = dispatch.checked != 0;
     if (!checks.on) {
+        traffic_begin_dispatch(dispatch);
         return dispatch.buffers;
     }
     std::memcpy(checks.buffers, dispatch.buffers, sizeof checks.buffers);
@@ -271,6 +261,7 @@ void checks_end_dispatch(bool failed) {
 }
 
 void checks_begin_group() {
+    traffic_begin_group();
     if (checks.on) {
         ++checks.group;
         std::memset(checks.initialized, 0, runtime.dispatch->kernel->threadgroup_bytes);
@@ -285,6 +276,7 @@ void emu_atomic(const void* address, unsigned size, int kind, int line) {
     emu_counters& counters = *runtime.dispatch->counters;
     const bool in_threadgroup = in_arena(byte);
     ++(in_threadgroup ? counters.threadgroup_atomics : counters.device_atomics);
+    counters.threadgroup_updates += in_threadgroup && kind == (emu_load | emu_store);
     if (!checks.on) {
         return;
     }

@@ -24,7 +24,7 @@ not fault.
 from dataclasses import dataclass
 
 from .build import BuildOptions, BuiltLibrary, build
-from .dispatch import COUNTERS, CountersRecord, EmulatedKernel, Launcher, Modes
+from .dispatch import COUNTERS, TRAFFIC, CountersRecord, EmulatedKernel, Launcher, Modes
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,17 @@ class EmulatedDevice:
         Without ``counting``, only dispatches, groups, threads, and barriers of all threads.
         """
         return {name: getattr(self._counters, name) for name in COUNTERS}
+
+    def traffic(self) -> list[dict[str, tuple[int, int]]]:
+        """What kernels have read and written of each argument, by the names of ``TRAFFIC``.
+
+        Bytes; and lines of 128 bytes, each counted once per threadgroup, or once per dispatch. Only
+        with ``counting`` and without ``checked``; atomics excluded.
+        """
+        return [
+            {name: tuple(getattr(argument, name)) for name in TRAFFIC}
+            for argument in self._counters.arguments
+        ]
 
 
 class EmulatedLibrary:

@@ -6,6 +6,13 @@
 #pragma GCC visibility push(default)
 extern "C" {
 
+// Of one argument; [0] read, [1] written; atomics excluded.
+struct emu_traffic {
+    unsigned long long bytes[2];
+    unsigned long long group_lines[2];     // lines of 128 bytes, each once per group
+    unsigned long long dispatch_lines[2];  // and each once per dispatch
+};
+
 struct emu_counters {
     unsigned long long dispatches;
     unsigned long long groups;
@@ -19,6 +26,8 @@ struct emu_counters {
     unsigned long long device_atomics;  // returning or not
     unsigned long long threadgroup_atomics;
     unsigned long long returning_threadgroup_atomics;  // whose result was used
+    unsigned long long threadgroup_updates;            // atomics that are no load and no store
+    emu_traffic arguments[emu_max_buffers];            // where nothing is checked
 };
 
 // What an argument binds.

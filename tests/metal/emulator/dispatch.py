@@ -18,7 +18,11 @@ COUNTERS = (
     *("device_bytes_read", "device_bytes_written"),
     *("threadgroup_bytes_read", "threadgroup_bytes_written"),
     *("device_atomics", "threadgroup_atomics", "returning_threadgroup_atomics"),
+    "threadgroup_updates",
 )
+
+TRAFFIC = ("bytes", "group_lines", "dispatch_lines")
+"""Of each argument."""
 
 SIMD_WIDTH = 32
 
@@ -32,10 +36,22 @@ _MAY_WRITE = 1
 _BY_VALUE = 2
 
 
+_READ_AND_WRITTEN = ctypes.c_ulonglong * 2
+
+
+class TrafficRecord(ctypes.Structure):
+    """emu_traffic of dispatch.h."""
+
+    _fields_ = [(name, _READ_AND_WRITTEN) for name in TRAFFIC]
+
+
 class CountersRecord(ctypes.Structure):
     """emu_counters of dispatch.h."""
 
-    _fields_ = [(name, ctypes.c_ulonglong) for name in COUNTERS]
+    _fields_ = [
+        *((name, ctypes.c_ulonglong) for name in COUNTERS),
+        ("arguments", TrafficRecord * MAX_BUFFERS),
+    ]
 
 
 class _Failure(ctypes.Structure):
