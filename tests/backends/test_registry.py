@@ -25,7 +25,7 @@ def test_available_names_every_backend_and_why_some_cannot_run() -> None:
     assert found["oracle"] is None
     assert found["cpu"] is None
     assert found["torch"] is None
-    assert "not built yet" in str(found["mps"])
+    assert found["mps"] is None or "backend 'mps' cannot run here" in found["mps"]
 
 
 @pytest.mark.parametrize("device", ["cpu", "cpu:0"])
@@ -33,7 +33,7 @@ def test_auto_on_the_host_is_the_native_backend_never_the_oracle(device: str) ->
     assert make_backend("auto", device, 2).name == "cpu"
 
 
-@pytest.mark.parametrize("device", ["cuda:0", "mps", "xpu"])
+@pytest.mark.parametrize("device", ["cuda:0", "xpu"])
 def test_auto_elsewhere_says_what_to_do(device: str) -> None:
     with pytest.raises(BackendUnavailableError, match=rf"{device}.*\.cpu\(\).*device='cpu'"):
         make_backend("auto", device, 2)
@@ -44,11 +44,6 @@ def test_backend_by_name(name: str) -> None:
     assert make_backend(name, "cpu", 3).name == name
     with pytest.raises(InvalidParameterError, match="cuda:0"):
         make_backend(name, "cuda:0", 3)
-
-
-def test_planned_backend_is_unavailable() -> None:
-    with pytest.raises(BackendUnavailableError, match=r"mps.*not built yet"):
-        make_backend("mps", "mps", 1)
 
 
 @pytest.mark.parametrize("device", ["cpu", "cpu:0", "auto"])
