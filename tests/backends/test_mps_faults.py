@@ -5,24 +5,37 @@ what they wrote; what a run ends with must be a BackendError, or the digest of t
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from metal.faulty_device import FaultyDevice, corrupt, delay, lose
 from support.random_rows import classes_of
-from support.runs import Rows, Scenario, make_session, train, training_data
+from support.runs import (
+    Rows,
+    Scenario,
+    integer_thresholds,
+    make_session,
+    run_settings,
+    train,
+    training_data,
+)
 from support.small_run import assert_given_up
 
+from torchgbdt.backends import metal_checks
 from torchgbdt.backends.metal_library import MetalLibrary
 from torchgbdt.backends.metal_run import MetalTuning
 from torchgbdt.backends.metal_turns import Turns
 from torchgbdt.backends.mps import MPSBackend
+from torchgbdt.core.backend import RunRows
 from torchgbdt.core.errors import BackendError
 from torchgbdt.core.feature_source import HostMatrix
 from torchgbdt.core.model import Model
+from torchgbdt.core.objectives import Logistic
 
 OBJECTIVES = ["squared_error", "logistic", "softmax"]
 
@@ -232,6 +245,45 @@ def test_a_word_of_a_sum_that_is_spoiled_is_an_error_or_never_read(kernel: str) 
 def test_marks_of_results_that_are_spoiled(word: int, message: str) -> None:
     place = healthy("squared_error")[1].index("select_candidates")
     assert message in str(end_of_run({place: corrupt(2, word)}, "squared_error"))
+
+
+# --------------------------------------------------------------------------- buffers of the run
+
+
+@pytest.mark.parametrize("lost", ["labels", "weights", "margins", "start", "columns of bins"])
+def test_what_did_not_arrive_on_the_device_is_named(
+    lost: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A buffer of training or validation data keeps what was there before."""
+    rng = np.random.default_rng(2)
+    n_rows, settings = 50, run_settings(integer_thresholds([3, 4]))
+    rows = RunRows(
+        rng.integers(0, 3, (n_rows, 2)).astype(np.uint8),
+        rng.random(n_rows, np.float32),
+        rng.random(n_rows, np.float32),
+        rng.random((n_rows, 1), np.float32),
+        n_rows,
+        start=rng.random((n_rows, 1), np.float32),
+    )
+    settings = replace(settings, objective=Logistic())
+    plain = replace(rows, margins=None, weights=None, start=None)
+    check = metal_checks.check_buffers
+
+    def lose_one(given: Any, columns: Any, transfers: Any) -> None:
+        if given.weights is not None:
+            name = "predictions" if lost == "start" else lost
+            stale = columns if lost == "columns of bins" else getattr(given, name)
+            stale.view(torch.uint8).zero_()
+        check(given, columns, transfers)
+
+    for datasets in ((rows, [plain]), (plain, [rows])):
+        backend = make_backend()
+        backend.prepare(*datasets, settings)
+        with monkeypatch.context() as patch:
+            patch.setattr("torchgbdt.backends.metal_run.check_buffers", lose_one)
+            with pytest.raises(BackendError, match=f"not what was copied there: {lost}. Work"):
+                backend.prepare(*datasets, settings)
+        backend.prepare(*datasets, settings)
 
 
 # --------------------------------------------------------------------------------------- the turns

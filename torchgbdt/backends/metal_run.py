@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from torchgbdt.backends.metal_checks import check_buffers
 from torchgbdt.backends.metal_library import MetalLibrary
 from torchgbdt.backends.metal_turns import Turns
 from torchgbdt.backends.row_chunks import MAX_SLAB_NODES, HistogramVariant
@@ -94,6 +95,8 @@ class MetalRun(TorchRun):
         self.columns = [
             rows.bins.tensor[:, : self.n_features].t().contiguous() for rows in self.rows
         ]
+        for rows, columns in zip(self.rows, self.columns, strict=True):
+            check_buffers(rows, columns, transfers)
         thresholds = settings.thresholds
         features = (thresholds.bin_offsets[:-1], thresholds.n_value_bins)
         self.features = transfers.to_device(np.stack(features, axis=1).astype(np.int32))
