@@ -14,11 +14,4 @@ inline void take_turn(device atomic_uint* last_turn, int turn, uint index) {
     }
 }
 
-// Whether all dispatches before this one had their turn. Kernels ask that would not come to an end
-// on what a lost dispatch leaves behind.
-inline bool is_in_turn(device atomic_uint* last_turn, int turn) {
-    const uint found = atomic_load_explicit(last_turn, memory_order_relaxed);
-    return found == uint(turn) || found == uint(turn) - 1u;
-}
-
 }  // namespace torchgbdt

@@ -8,6 +8,12 @@
 
 using namespace torchgbdt;
 
+// Whether all dispatches before this one had their turn.
+inline bool is_in_turn(device atomic_uint* last_turn, int turn) {
+    const uint found = atomic_load_explicit(last_turn, memory_order_relaxed);
+    return found == uint(turn) || found == uint(turn) - 1u;
+}
+
 // Layout: columns and predictions column-major.
 // Grid:   n_rows threads, one per row; no barriers.
 // Writes: each thread the predictions of its row.
@@ -26,7 +32,7 @@ kernel void update_predictions(
     uint position [[thread_position_in_grid]]) {
     take_turn(last_turn, turn, position);
     if (!is_in_turn(last_turn, turn)) {
-        return;  // the tree may be missing, and what lies there may have no end
+        return;  // the tree may not have been written, and what lies there may have no end
     }
     const long row = static_cast<long>(position);
     int index = 0;
