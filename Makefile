@@ -93,12 +93,13 @@ sanitize: $(VENV)/stamp-dev ## C++ tests and contract suite under ASan and UBSan
 	@$(call TEST_SANITIZED,build/asan,address$(COMMA)undefined,libasan.so)
 	@$(call TEST_SANITIZED,build/tsan,thread,libtsan.so)
 
-exhaustive: $(VENV)/stamp-dev $(VENV)/stamp-native ## all float32 numbers through exp, log, log1p; 1,000 fits: 20 minutes
+exhaustive: $(VENV)/stamp-dev $(VENV)/stamp-native ## all float32 numbers through exp, log, log1p; 1,000 fits; all contracts: 40 minutes
 	@mkdir -p build
 	$(call BUILD_CPP_TESTS,build/cpp-tests,)
 	build/cpp-tests/test_portable_math --all
 	$(BIN)/python -m pytest --exhaustive tests/native/test_portable_math.py \
 		tests/native/test_memory.py
+	$(BIN)/python -m pytest --exhaustive -n 2 tests/contract
 
 bench: $(VENV)/stamp-bench $(VENV)/stamp-native ## torchgbdt and its peers: half an hour; BENCH_OPTIONS="--help" lists options
 	$(BIN)/python benchmarks/compare.py $(BENCH_OPTIONS)

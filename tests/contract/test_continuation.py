@@ -20,6 +20,8 @@ from torchgbdt.core.observer import TrainingContext
 from torchgbdt.core.run_data import TrainingData
 from torchgbdt.core.settings import BinningSettings
 
+pytestmark = pytest.mark.core_laws
+
 KINDS = [
     "fractional weights", "zero weights", "missing values", "margins", "given baseline", "gamma",
 ]  # fmt: skip

@@ -18,6 +18,8 @@ from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.states import TrainerState
 from torchgbdt.core.trainer import TrainingSession
 
+pytestmark = pytest.mark.core_laws
+
 
 def n_calls(under_test: BackendUnderTest, one: Scenario) -> int:
     backend = under_test.make()

@@ -17,6 +17,8 @@ from torchgbdt.core.backend import ComputeBackend, LevelBatch
 from torchgbdt.core.feature_source import HostMatrix
 from torchgbdt.core.observer import TrainingContext
 
+pytestmark = pytest.mark.core_laws
+
 NAMES = [
     "plain", "missing values", "zero weights", "huge range of weights", "subnormal weights",
     "leaves of one row", "chain", "offset", "outliers", "subnormals", "vanishing", "margins",

@@ -10,6 +10,8 @@ from support.random_rows import LABELS, labels_of
 from support.runs import Outcome, Rows, Scenario, train
 from support.scenarios import scenario
 
+pytestmark = pytest.mark.core_laws
+
 NAMES = [
     "logistic", "logistic, fractional weights", "logistic, margins", "logistic, continued",
     "3 classes", "3 classes, fractional weights", "3 classes, margins", "7 classes",

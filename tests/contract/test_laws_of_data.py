@@ -16,6 +16,8 @@ from torchgbdt.core.dataset import Dataset
 from torchgbdt.core.run_data import RawData, TrainingData
 from torchgbdt.core.settings import BinningSettings
 
+pytestmark = pytest.mark.core_laws
+
 NAMES = [
     "plain", "missing values", "fractional weights", "leaves of one row", "margins", "ties",
     "logistic", "logistic, missing values", "logistic, fractional weights", "logistic, margins",

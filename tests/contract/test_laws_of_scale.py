@@ -11,6 +11,8 @@ from support.random_rows import classes_of
 from support.runs import Rows, Scenario, train
 from support.scenarios import scenario
 
+pytestmark = pytest.mark.core_laws
+
 NAMES = ["plain", "missing values", "fractional weights", "gamma", "lambda 0", "margins"]
 every_name = pytest.mark.parametrize("name", NAMES)
 

@@ -14,6 +14,8 @@ from support.tolerances import LOSS_RISE, OFFSET_ADDED, REPEATED_ROWS
 from torchgbdt.core.feature_source import HostMatrix
 from torchgbdt.core.raw_predictions import raw_float64
 
+pytestmark = pytest.mark.core_laws
+
 
 def predictions(under_test: BackendUnderTest, one: Scenario, X: np.ndarray) -> np.ndarray:
     """float64(baseline) + float64(sum) of each row."""

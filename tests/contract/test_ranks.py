@@ -23,6 +23,8 @@ from torchgbdt.core.errors import BackendError, InvalidDataError
 from torchgbdt.core.states import TrainerState
 from torchgbdt.core.tree import Tree
 
+pytestmark = pytest.mark.core_laws
+
 NAMES = [
     "plain",
     "missing values",

@@ -25,6 +25,8 @@ class BackendUnderTest:
     id : in the names of tests.
     name : in the registry, which knows whether it can run here.
     runs_here : whatever the registry says, since the test makes it otherwise.
+    is_second : there is another one with the same kernels, cut otherwise. Tests of what the core
+        does with a backend (``pytest.mark.core_laws``) take it with ``--exhaustive`` only.
     """
 
     id: str
@@ -32,6 +34,7 @@ class BackendUnderTest:
     make: Callable[[], ComputeBackend]
     make_reference: Callable[[], ComputeBackend] = OracleBackend
     runs_here: bool = False
+    is_second: bool = False
 
 
 def native(n_threads: int) -> Callable[[], ComputeBackend]:
@@ -92,11 +95,11 @@ def mps_in_pieces() -> ComputeBackend:
 
 BACKENDS = [
     BackendUnderTest("oracle", "oracle", OracleBackend, NaiveBackend),
-    *(BackendUnderTest(f"cpu-{n}", "cpu", native(n)) for n in (1, 2, 7)),
+    *(BackendUnderTest(f"cpu-{n}", "cpu", native(n), is_second=n == 2) for n in (1, 2, 7)),
     BackendUnderTest("cpu-3-grouped", "cpu", native_grouped),
     BackendUnderTest("torch", "torch", on_torch("cpu")),
     BackendUnderTest("mps-emulated", "mps", mps_emulated, runs_here=True),
-    BackendUnderTest("mps-in-pieces", "mps", mps_in_pieces, runs_here=True),
+    BackendUnderTest("mps-in-pieces", "mps", mps_in_pieces, runs_here=True, is_second=True),
 ]
 
 ONE_OF_EACH = [
