@@ -5,14 +5,12 @@ what they wrote; what a run ends with must be a BackendError, or the digest of t
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from metal.faulty_device import FaultyDevice, corrupt, delay, lose
 from support.random_rows import classes_of
 from support.runs import (
@@ -20,22 +18,19 @@ from support.runs import (
     Scenario,
     integer_thresholds,
     make_session,
+    run_rows,
     run_settings,
     train,
     training_data,
 )
 from support.small_run import assert_given_up
 
-from torchgbdt.backends import metal_checks
 from torchgbdt.backends.metal_library import MetalLibrary
 from torchgbdt.backends.metal_run import MetalTuning
-from torchgbdt.backends.metal_turns import Turns
 from torchgbdt.backends.mps import MPSBackend
-from torchgbdt.core.backend import RunRows
 from torchgbdt.core.errors import BackendError
 from torchgbdt.core.feature_source import HostMatrix
 from torchgbdt.core.model import Model
-from torchgbdt.core.objectives import Logistic
 
 OBJECTIVES = ["squared_error", "logistic", "softmax"]
 
@@ -171,6 +166,18 @@ def test_auc_is_of_predictions_that_are_up_to_date() -> None:
         train(make_backend(), one)
 
 
+def test_an_update_after_a_lost_dispatch_leaves_predictions_alone() -> None:
+    """It may have been the one that writes the tree: a walk through anything else may not end."""
+    backend, tree = make_backend(), healthy("squared_error")[0].forest.tree(0)
+    settings = run_settings(integer_thresholds([7, 7, 7]))
+    backend.prepare(run_rows(np.zeros((30, 3))), [], settings)
+    DEVICE.restart({0: lose})
+    backend.run.cleared_results(1)
+    backend.update_predictions(tree, 0)
+    assert DEVICE.calls == ["write_words", "write_words", "update_predictions"]
+    assert not backend.run.rows[0].predictions.any()
+
+
 # ------------------------------------------------------------------------------- outside of a run
 
 
@@ -245,68 +252,3 @@ def test_a_word_of_a_sum_that_is_spoiled_is_an_error_or_never_read(kernel: str) 
 def test_marks_of_results_that_are_spoiled(word: int, message: str) -> None:
     place = healthy("squared_error")[1].index("select_candidates")
     assert message in str(end_of_run({place: corrupt(2, word)}, "squared_error"))
-
-
-# --------------------------------------------------------------------------- buffers of the run
-
-
-@pytest.mark.parametrize("lost", ["labels", "weights", "margins", "start", "columns of bins"])
-def test_what_did_not_arrive_on_the_device_is_named(
-    lost: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A buffer of training or validation data keeps what was there before."""
-    rng = np.random.default_rng(2)
-    n_rows, settings = 50, run_settings(integer_thresholds([3, 4]))
-    rows = RunRows(
-        rng.integers(0, 3, (n_rows, 2)).astype(np.uint8),
-        rng.random(n_rows, np.float32),
-        rng.random(n_rows, np.float32),
-        rng.random((n_rows, 1), np.float32),
-        n_rows,
-        start=rng.random((n_rows, 1), np.float32),
-    )
-    settings = replace(settings, objective=Logistic())
-    plain = replace(rows, margins=None, weights=None, start=None)
-    check = metal_checks.check_buffers
-
-    def lose_one(given: Any, columns: Any, transfers: Any) -> None:
-        if given.weights is not None:
-            name = "predictions" if lost == "start" else lost
-            stale = columns if lost == "columns of bins" else getattr(given, name)
-            stale.view(torch.uint8).zero_()
-        check(given, columns, transfers)
-
-    for datasets in ((rows, [plain]), (plain, [rows])):
-        backend = make_backend()
-        backend.prepare(*datasets, settings)
-        with monkeypatch.context() as patch:
-            patch.setattr("torchgbdt.backends.metal_run.check_buffers", lose_one)
-            with pytest.raises(BackendError, match=f"not what was copied there: {lost}. Work"):
-                backend.prepare(*datasets, settings)
-        backend.prepare(*datasets, settings)
-
-
-# --------------------------------------------------------------------------------------- the turns
-
-
-def test_turns_name_the_first_kernel_that_is_missing() -> None:
-    turns = Turns()
-    for name in ("one", "two", "three"):
-        turns.add(name)
-    with pytest.raises(BackendError, match="kernel 'two' did not run in its turn"):
-        turns.check(1)
-    turns.add("four")
-    turns.check(4)
-    with pytest.raises(BackendError, match="a kernel did not run"):
-        turns.check(0)
-
-
-def test_turns_go_on_beyond_a_word() -> None:
-    turns = Turns()
-    turns.count = 2**32 - 2
-    assert turns.next_turn() == 2**32 - 1
-    turns.add("one")
-    turns.check(-1)  # as int32
-    assert turns.next_turn() == 0
-    turns.add("two")
-    turns.check(0)
