@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 from support.backends import emulated_library
-from support.runs import integer_thresholds, run_settings
+from support.runs import integer_thresholds, run_settings, train
+from support.small_run import small
 
 from torchgbdt.backends import metal_checks
 from torchgbdt.backends.metal_turns import Turns
@@ -15,6 +16,7 @@ from torchgbdt.backends.mps import MPSBackend
 from torchgbdt.core.backend import RunRows
 from torchgbdt.core.errors import BackendError
 from torchgbdt.core.objectives import Logistic
+from torchgbdt.core.splits import Histograms
 
 # --------------------------------------------------------------------------- buffers of the run
 
@@ -53,6 +55,32 @@ def test_what_did_not_arrive_on_the_device_is_named(
             with pytest.raises(BackendError, match=f"not what was copied there: {lost}. Work"):
                 backend.prepare(*datasets, settings)
         backend.prepare(*datasets, settings)
+
+
+def test_histograms_that_come_to_the_host_are_those_of_their_nodes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The operation that gathers them is lost: what came before comes again."""
+    backend = MPSBackend(emulated_library(), "cpu")
+    expected = train(backend, small()).model.digest()
+    monkeypatch.setattr("torchgbdt.backends.mps.can_filter", lambda rules: False)
+    outcome = train(backend, small())
+    assert outcome.model.digest() == expected
+    assert outcome.session.diagnostics()["nodes_searched_on_host"] > 2
+
+    read, seen = backend.read_histograms, []
+
+    def stale(batch: Any) -> Any:
+        seen.append(read(batch))
+        earlier = seen[0]
+        n_nodes = batch.nodes.size
+        planes = (earlier.counts, earlier.gradients, earlier.hessians)
+        return Histograms(*(np.resize(one, (n_nodes, *one.shape[1:])) for one in planes))
+
+    monkeypatch.setattr(backend, "read_histograms", stale)
+    with pytest.raises(BackendError, match="contradict the totals of their rows"):
+        train(backend, small())
+    assert len(seen) == 2
 
 
 # --------------------------------------------------------------------------------------- the turns

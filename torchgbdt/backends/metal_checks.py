@@ -1,7 +1,7 @@
-"""Whether the buffers of a run hold what the host has, once ``prepare`` has filled them.
+"""Whether torch's own copies and operations did what they were asked: they, too, may be lost.
 
-Copies and torch's own operations may be lost like kernels, without a word. Of everything that has a
-number per row, a sum over its bits is compared with that of what it was made from.
+Of everything in a run's buffers that has a number per row, a sum over its bits is compared with
+that of what it was made from; histograms that come to the host, with the totals of their nodes.
 """
 
 import numpy as np
@@ -10,7 +10,10 @@ import torch
 from torchgbdt.backends.torch_run import DeviceRows
 from torchgbdt.backends.torch_transfers import Transfers
 from torchgbdt.core.arrays import AnyArray
+from torchgbdt.core.backend import LevelBatch
+from torchgbdt.core.binning import BinThresholds
 from torchgbdt.core.errors import BackendError
+from torchgbdt.core.splits import Histograms
 
 
 def check_buffers(rows: DeviceRows, columns: torch.Tensor, transfers: Transfers) -> None:
@@ -50,6 +53,23 @@ def check_buffers(rows: DeviceRows, columns: torch.Tensor, transfers: Transfers)
             f"what lies on device {str(transfers.device)!r} is not what was copied there: "
             f"{', '.join(wrong)}. Work of the GPU failed, which torch does not report. Train "
             f"again; if it happens again, use backend='cpu', and please report it."
+        )
+
+
+def check_totals(histograms: Histograms, batch: LevelBatch, thresholds: BinThresholds) -> None:
+    """Raise BackendError unless each feature's bins add up to their node; host copies. IN."""
+    first_cells = thresholds.bin_offsets[:-1]
+    counts = np.add.reduceat(histograms.counts, first_cells, axis=-1)
+    pairs = (
+        (counts, batch.nodes["count"][:, None]),
+        (np.add.reduceat(histograms.gradients, first_cells, axis=-1), batch.sums[..., :1]),
+        (np.add.reduceat(histograms.hessians, first_cells, axis=-1), batch.sums[..., 1:]),
+    )
+    if any((found != expected).any() for found, expected in pairs):
+        raise BackendError(
+            "histograms that came to the host contradict the totals of their rows: work of the GPU "
+            "failed, which torch does not report. Train again; if it happens again, use "
+            "backend='torch' or 'cpu', and please report it."
         )
 
 

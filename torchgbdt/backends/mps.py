@@ -28,6 +28,7 @@ import numpy as np
 import torch
 
 from torchgbdt.backends import metal_data, metal_routing, metal_rows
+from torchgbdt.backends.metal_checks import check_totals
 from torchgbdt.backends.metal_library import MetalLibrary
 from torchgbdt.backends.metal_run import MetalRun, MetalTuning, metal_bytes
 from torchgbdt.backends.metal_search import (
@@ -49,7 +50,7 @@ from torchgbdt.core.errors import DeviceMemoryError, StateError
 from torchgbdt.core.feature_source import FeatureSource
 from torchgbdt.core.metrics import MeanLoss
 from torchgbdt.core.ranking import OrderedPairs
-from torchgbdt.core.splits import SplitRules
+from torchgbdt.core.splits import SplitRules, find_best_splits
 from torchgbdt.core.tree import Forest, Tree
 
 _MAX_TENSOR_NUMBERS = 2**32 - 1
@@ -231,9 +232,14 @@ class MPSBackend(TorchBackend):
             if overflowed.any():
                 which = np.arange(slab.start, slab.stop)[overflowed]
                 left = LevelBatch(batch.nodes[which], batch.sums[which])
-                splits[which], left_sums[which] = super().find_splits(left, rules)
+                splits[which], left_sums[which] = self._find_on_host(left, rules)
                 run.overflowed_nodes += which.size
         return splits, left_sums
+
+    def _find_on_host(self, batch: LevelBatch, rules: SplitRules) -> tuple[RecordArray, Int64Array]:
+        histograms, thresholds = self.read_histograms(batch), self.run.settings.thresholds
+        check_totals(histograms, batch, thresholds)
+        return find_best_splits(histograms, batch.nodes["count"], batch.sums, thresholds, rules)
 
     @reports_memory
     def route_rows(self, nodes: RecordArray, splits: RecordArray) -> Int64Array:
