@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from metal.faulty_device import FaultyDevice, corrupt, delay, lose
 from support.random_rows import classes_of
 from support.runs import (
@@ -209,6 +210,33 @@ def test_calls_without_a_run_are_checked(
             calls[call]()
     DEVICE.restart({})
     calls[call]()
+
+
+@pytest.mark.parametrize("call", ["predict", "predict_leaves"])
+def test_one_dispatch_of_a_prediction_is_done_before_the_next_is_queued(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """torch hands over all that is queued as one piece of work, which a device may break off."""
+    monkeypatch.setattr("torchgbdt.backends.metal_data._STEPS_AT_ONCE", 60 * 2)
+    forest, backend = healthy("softmax")[0].forest, make_backend()
+    X = HostMatrix(small("softmax").train.X.astype(np.float64))
+    queued: list[int] = []
+    to_host = backend.transfers.to_host
+
+    def waiting(tensor: torch.Tensor) -> Any:
+        queued.append(len(DEVICE.calls))
+        return to_host(tensor)
+
+    monkeypatch.setattr(backend.transfers, "to_host", waiting)
+    DEVICE.restart({})
+    if call == "predict":
+        backend.predict(forest, X, np.zeros((60, 3), np.float32))
+    else:
+        backend.predict_leaves(forest, X, np.zeros((60, forest.n_trees), np.int32))
+    n_calls = -(-forest.n_trees // 2)
+    assert DEVICE.calls == [call] * n_calls
+    assert n_calls > 2
+    assert queued[: n_calls + 1] == [*range(1, n_calls + 1), n_calls]
 
 
 def thresholds() -> Any:

@@ -187,7 +187,13 @@ class DeviceForest:
             )
 
     def _steps(self, block: DeviceBlock) -> Iterator[tuple[int, int]]:
-        """Trees of each dispatch: first, end."""
+        """Trees of each dispatch: first, end. The device has done one before the next is queued.
+
+        torch hands work to the device when somebody waits for it, all in one piece, and it is such
+        a piece that must not take too long.
+        """
         step = max(1, _STEPS_AT_ONCE // block.n_rows)
         for first in range(0, self._n_trees, step):
+            if first > 0:
+                self.finish()
             yield first, min(first + step, self._n_trees)
