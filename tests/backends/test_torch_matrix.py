@@ -28,6 +28,7 @@ from torchgbdt.backends.torch_transfers import Transfers, to_host
 from torchgbdt.core import feature_source
 from torchgbdt.core.binning import BinThresholds
 from torchgbdt.core.communicator import SINGLE_RANK
+from torchgbdt.core.errors import BackendError
 from torchgbdt.core.feature_source import HostMatrix
 from torchgbdt.core.settings import BinningSettings
 
@@ -205,3 +206,25 @@ def test_blocks_of_rows_of_any_size_give_the_same(
     assert_identical(found.history, expected.history)
     TorchBackend("cpu").predict(expected.model.forest, X, sums[1])
     assert_identical(sums[1], sums[0])
+
+
+def test_codes_are_checked_by_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MPS reduces a float32 copy of what it is given, and ends the process where that has 4 GB."""
+    monkeypatch.setattr(feature_source, "_BLOCK_BYTES", 4 * 8 * 100)
+    codes = np.random.default_rng(4).integers(0, 4, (ROWS, 3)).astype(np.uint8)
+    codes[:, 1] = 0
+    codes[250, 1] = 4
+    cuts = integer_thresholds([3, 3, 3])
+    reduced: list[int] = []
+    amax = torch.Tensor.amax
+
+    def noting_rows(tensor: torch.Tensor, dim: int) -> torch.Tensor:
+        reduced.append(tensor.shape[0])
+        return amax(tensor, dim)
+
+    monkeypatch.setattr(torch.Tensor, "amax", noting_rows)
+    transfers = Transfers(CPU)
+    with pytest.raises(BackendError, match="feature 1 has the bin code 4; its missing code is 3"):
+        DeviceBins.on(codes, transfers).check(cuts, transfers)
+    assert max(reduced) == 100
+    assert transfers.synchronizations == 1

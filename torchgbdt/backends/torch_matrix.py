@@ -89,7 +89,10 @@ class DeviceBins:
             )
         if self.tensor.numel() == 0:
             return
-        largest = transfers.to_host(self.tensor.amax(dim=0))[: self.n_features]
+        # By blocks: MPS makes float32 of what it reduces, and refuses 4 GB of it.
+        blocks = row_blocks(self.tensor.shape[0], 4 * self.tensor.shape[1])
+        of_blocks = torch.stack([self.tensor[rows].amax(dim=0) for rows in blocks])
+        largest = transfers.to_host(of_blocks.amax(dim=0))[: self.n_features]
         if (largest > thresholds.n_value_bins).any():
             feature = int(np.argmax(largest > thresholds.n_value_bins))
             raise BackendError(
