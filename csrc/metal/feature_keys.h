@@ -4,8 +4,8 @@
 // Constants, chosen by torchgbdt/backends/threshold_keys.py, which makes keys of thresholds too:
 //   VALUE             type that an element is read as; for floats, the integer of its bits
 //   KEY               int or long: wide enough for X and for thresholds beyond its type's range
-//   VALUE_KIND        0: integers, 1: bools, 2: bits of floats, 3: keys, made of float64 by the
-//   host BITS_OF_INFINITY  of +infinity where VALUE_KIND is 2, else 0
+//   VALUE_KIND        0: integers, 1: bools, 2: bits of floats, 3: keys that the host has made
+//   BITS_OF_INFINITY  where VALUE_KIND is 2, else 0
 #pragma once
 
 #include "metal/long_words.h"
