@@ -45,7 +45,7 @@ WRONG = {
     "comparison of floats": ("special > x ? 2u", "!(special <= x) ? 2u"),
     "rint": ("(rint(rounded))", "(floor(rounded + 0.5f))"),
     "exp": ("q * r + 0.166665345f", "q * r + 0.166665375f"),
-    "conversion of long to float": ("static_cast<float>(a)", "4294967296.0f * (a >> 32)"),
+    "conversion of int to float": ("float>(low >> 7)", "float>((low >> 7) & ~1)"),
     "multiplication of longs (high word)": (
         "add_long(static_cast<ulong>(a) * static_cast<ulong>(b))",
         "add_long(static_cast<uint>(a * b))",
