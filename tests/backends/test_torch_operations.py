@@ -17,8 +17,10 @@ from torchgbdt.backends.torch_scatter import TorchBackend
 from torchgbdt.core import fixed_point, metrics
 from torchgbdt.core.array_ops import NUMPY
 from torchgbdt.core.objectives import OBJECTIVES, Logistic, Softmax
+from torchgbdt.core.probabilities import predicted_codes, probabilities
 from torchgbdt.core.ranking import order_keys
-from torchgbdt.core.raw_predictions import add_baseline
+from torchgbdt.core.raw_predictions import add_baseline, raw_float64
+from torchgbdt.core.row_values import float32_margins
 
 N_CLASSES = 3
 LARGEST = float(np.finfo(np.float32).max)
@@ -43,10 +45,11 @@ def both(formula: Any, *arrays: np.ndarray | None) -> None:
     for one, other in zip(_parts(found), _parts(expected), strict=True):
         one = one.numpy()
         assert one.dtype == other.dtype
-        if other.dtype == np.float32:
+        if other.dtype.kind == "f":
             nan = np.isnan(other)
             assert np.array_equal(np.isnan(one), nan)
-            one, other = one[~nan].view(np.int32), other[~nan].view(np.int32)
+            integers = f"i{other.itemsize}"
+            one, other = one[~nan].view(integers), other[~nan].view(integers)
         assert np.array_equal(one, other)
 
 
@@ -92,6 +95,31 @@ def test_raw_predictions_flushing_and_keys_have_the_same_bits() -> None:
     both(raw, high, low, x, None)
     both(lambda ops, x: fixed_point.flush_subnormals(x, ops), x)
     both(lambda ops, x: order_keys(x, ops), x)
+
+
+@pytest.mark.parametrize("n_outputs", [1, N_CLASSES])
+def test_classes_and_probabilities_have_the_same_bits(n_outputs: int) -> None:
+    x, link = awkward(4000, n_outputs, 8), "logistic" if n_outputs == 1 else "softmax"
+    for raw in (x, x.astype(np.float64)):
+        both(lambda ops, raw: predicted_codes(raw, ops), raw)
+    for dtype in (np.float32, np.float64):
+        both(lambda ops, x, dtype=dtype: probabilities(link, x, dtype, ops), x)
+
+
+def test_float64_predictions_have_the_same_bits() -> None:
+    x, margins = awkward(4000, N_CLASSES, 10), awkward(4000, N_CLASSES, 11)
+    baseline = np.array([1e9 + 0.1, -1e-300, 0])
+    both(lambda ops, b, x: raw_float64(b, x, None, ops), baseline, x)
+    both(lambda ops, b, x, m: raw_float64(b, x, m, ops), baseline, x, margins)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.bool_])
+def test_margins_have_the_same_bits(dtype: Any) -> None:
+    given = awkward(4000, N_CLASSES, 12)
+    given = np.where(np.isfinite(given), given, 0)
+    given = np.clip(given, -(2.0**62), 2.0**62) if dtype == np.int64 else given
+    given = given.astype(dtype)
+    both(lambda ops, m: float32_margins(m, 4000, "m", N_CLASSES, ops=ops), given)
 
 
 @pytest.mark.parametrize("scale", [-98, -3, 0, 20, 120])

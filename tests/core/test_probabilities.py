@@ -121,11 +121,11 @@ def test_an_offset_of_all_classes_changes_nothing() -> None:
 @example(float32([[-100, -300, -300], [0, 0, 90]]))
 def test_no_class_is_more_probable_than_the_predicted_one(rows: np.ndarray) -> None:
     codes, shares = predicted_codes(rows), softmax(rows)
-    assert codes.dtype == np.int32
+    assert codes.dtype == np.int64
     assert_identical(shares[np.arange(len(rows)), codes], shares.max(axis=1))
     for column in rows.T:
         codes, shares = predicted_codes(column[:, None]), logistic(column)
-        assert codes.dtype == np.int32
+        assert codes.dtype == np.int64
         assert_identical(shares[np.arange(len(rows)), codes], shares.max(axis=1))
 
 

@@ -7,6 +7,7 @@ import torch
 
 from torchgbdt.core.feature_source import FeatureSource
 from torchgbdt.torch_api.features import Features, read_features
+from torchgbdt.torch_api.tensors import device_of
 
 QUICK: dict[str, Any] = {"n_estimators": 3, "max_depth": 3, "min_samples_leaf": 5}
 
@@ -21,7 +22,8 @@ def regression(n_rows: int = 200, n_features: int = 4, seed: int = 0) -> tuple[A
 
 
 def read(X: Any) -> Features:
-    return read_features(X, "X", {}, may_be_empty=False)
+    """X, read where it lies."""
+    return read_features(X, "X", {}, may_be_empty=False, device=device_of(X))
 
 
 def as_float64(source: FeatureSource) -> np.ndarray:

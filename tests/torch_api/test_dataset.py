@@ -17,7 +17,7 @@ from torchgbdt.torch_api.dataset import core_dataset
 
 
 def binned(data: tg.Dataset) -> CoreDataset:
-    return core_dataset(data, {})
+    return core_dataset(data, {}, data.device, "X")
 
 
 def test_training_on_a_dataset_equals_training_on_its_arrays() -> None:

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 import scipy.sparse
 import torch
+from support.second_device import elsewhere, start_second_device
 from torch_api.small_data import read
 
 from torchgbdt.core.errors import InvalidDataError
+from torchgbdt.torch_api import features
 from torchgbdt.torch_api.features import read_features
 
 
@@ -113,6 +115,28 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
+REFUSED_ELSEWHERE = [
+    "0-D",
+    "1-D",
+    "no rows",
+    "no columns",
+    "complex tensor",
+    "conjugated",
+    "float8",
+    "int64 beyond 2^53",
+]
+"""Those that the second device can hold."""
+
+
+@pytest.fixture(params=["host", "device"])
+def read_as(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Tensors are read as those of the host, or as those of a device are: where they lie."""
+    if request.param == "device":
+        monkeypatch.setattr(features, "HOST", "the host")
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("read_as")
 @pytest.mark.parametrize("what", REFUSED)
 def test_refused(what: str) -> None:
     make, message = REFUSED[what]
@@ -120,6 +144,32 @@ def test_refused(what: str) -> None:
         read(make())
 
 
+@pytest.mark.parametrize("what", REFUSED_ELSEWHERE)
+def test_refused_on_another_device(what: str) -> None:
+    make, message = REFUSED[what]
+    start_second_device()
+    with pytest.raises(InvalidDataError, match=message):
+        read(make().to("lazy"))
+
+
+@pytest.mark.parametrize(
+    ("bits", "number"),
+    [(2**53 + 1, 2**53 + 1), (-(2**53) - 1, -(2**53) - 1), (-1, 2**64 - 1), (2**62, 2**62)],
+)
+def test_first_integer_without_a_float64_is_named_on_every_device(bits: int, number: int) -> None:
+    X = torch.zeros(5, 3, dtype=torch.int64)
+    X[3, 1], X[4, 0] = bits, bits
+    if number >= 2**62:
+        X = X.view(torch.uint64)
+    messages = []
+    for there in (X, elsewhere(X)):
+        with pytest.raises(InvalidDataError, match=f"{number} in row 3, column 1") as caught:
+            read(there)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+@pytest.mark.usefixtures("read_as")
 @pytest.mark.parametrize("transform", ["vmap", "grad"])
 def test_tensor_inside_a_functional_transform_is_refused(transform: str) -> None:
     def inside(X: torch.Tensor) -> torch.Tensor:
@@ -138,6 +188,7 @@ def test_message_uses_the_name_of_the_argument() -> None:
         read_features(torch.ones(3), "eval_set[2] X", {}, may_be_empty=False)
 
 
+@pytest.mark.usefixtures("read_as")
 def test_tensor_with_a_storage_that_is_too_short_is_refused() -> None:
     X = torch.ones(100, 2)
     X.untyped_storage().resize_(796)  # 200 float32 need 800 bytes
@@ -145,6 +196,7 @@ def test_tensor_with_a_storage_that_is_too_short_is_refused() -> None:
         read(X)
 
 
+@pytest.mark.usefixtures("read_as")
 def test_storage_of_a_strided_view_is_measured_to_its_last_number() -> None:
     X = torch.ones(10, 10)[3:7, ::3]  # the last number is element 6 * 10 + 9
     X.untyped_storage().resize_(4 * (6 * 10 + 9 + 1))

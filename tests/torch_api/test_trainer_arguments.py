@@ -74,9 +74,13 @@ def test_bad_value_is_refused_at_construction(name: str, value: Any) -> None:
         tg.Trainer(**{name: value})
 
 
-def test_backend_that_is_not_built_is_refused_at_construction() -> None:
-    with pytest.raises(BackendUnavailableError, match="'mps' is not built yet"):
-        tg.Trainer(backend="mps")
+@pytest.mark.parametrize("settings", [{"backend": "mps"}, {"device": "mps"}], ids=str)
+def test_backend_that_cannot_run_here_is_refused_at_construction(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    with pytest.raises(BackendUnavailableError, match=r"'mps' cannot run here.*backend='torch'"):
+        tg.Trainer(**settings)
 
 
 def test_torch_trains_the_model_of_the_native_backend_where_the_data_is() -> None:

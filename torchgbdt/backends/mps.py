@@ -42,7 +42,8 @@ from torchgbdt.backends.torch_matrix import DeviceBins
 from torchgbdt.backends.torch_run import bin_bytes, histograms_bytes
 from torchgbdt.backends.torch_scatter import TorchBackend
 from torchgbdt.backends.torch_transfers import reports_memory
-from torchgbdt.core.arrays import Float32Array, Int32Array, Int64Array, RecordArray
+from torchgbdt.core.array_ops import Array
+from torchgbdt.core.arrays import Int32Array, Int64Array, RecordArray
 from torchgbdt.core.backend import GradientExtremes, LevelBatch, RunRows, RunSettings
 from torchgbdt.core.binning import BinThresholds
 from torchgbdt.core.communicator import Communicator
@@ -113,18 +114,18 @@ class MPSBackend(TorchBackend):
         return metal_data.bin_features(source, kept_rows, thresholds, self._library, self.transfers)
 
     @reports_memory
-    def predict(self, forest: Forest, source: FeatureSource, sums: Float32Array) -> None:
+    def predict(self, forest: Forest, source: FeatureSource, sums: Array) -> None:
         """See ComputeBackend."""
         features = metal_data.DeviceFeatures(source, self.transfers)
         trees = metal_data.DeviceForest(forest, features.form, self._library, self.transfers)
         for block in features.blocks():
-            of_block = self.transfers.to_device(sums[block.rows])
+            of_block = self.transfers.resident(sums[block.rows])
             trees.add_values(block, of_block)
-            sums[block.rows] = self.transfers.to_host(of_block)
+            self.transfers.write(of_block, sums, block.rows)
         trees.finish()
 
     @reports_memory
-    def predict_leaves(self, forest: Forest, source: FeatureSource, leaves: Int32Array) -> None:
+    def predict_leaves(self, forest: Forest, source: FeatureSource, leaves: Array) -> None:
         """See ComputeBackend."""
         features = metal_data.DeviceFeatures(source, self.transfers)
         trees = metal_data.DeviceForest(forest, features.form, self._library, self.transfers)
@@ -132,7 +133,7 @@ class MPSBackend(TorchBackend):
             shape = (block.n_rows, forest.n_trees)
             of_block = torch.empty(shape, dtype=torch.int32, device=self.device)
             trees.write_leaves(block, of_block)
-            leaves[block.rows] = self.transfers.to_host(of_block)
+            self.transfers.write(of_block, leaves, block.rows)
         trees.finish()
 
     # --- a run -------------------------------------------------------------------------------

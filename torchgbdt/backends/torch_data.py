@@ -10,7 +10,8 @@ from torchgbdt.backends.torch_matrix import DeviceBins, DeviceKeys
 from torchgbdt.backends.torch_operations import TORCH
 from torchgbdt.backends.torch_transfers import Transfers, find_device, reports_memory
 from torchgbdt.backends.torch_traversal import DeviceTrees
-from torchgbdt.core.arrays import Float32Array, Int32Array, Int64Array
+from torchgbdt.core.array_ops import Array
+from torchgbdt.core.arrays import Int64Array
 from torchgbdt.core.backend import ComputeBackend
 from torchgbdt.core.binning import BinThresholds
 from torchgbdt.core.feature_source import FeatureSource
@@ -59,12 +60,13 @@ class TorchDataKernels(ComputeBackend):
         return torch_matrix.bin_features(source, kept_rows, thresholds, self.transfers)
 
     @reports_memory
-    def predict(self, forest: Forest, source: FeatureSource, sums: Float32Array) -> None:
-        """See ComputeBackend."""
+    def predict(self, forest: Forest, source: FeatureSource, sums: Array) -> None:
+        """See ComputeBackend. A tensor of this device stays here."""
         trees, blocks = self._forest(forest, source)
         n_outputs = sums.shape[1]
         for rows, leaves in blocks:
-            columns = list(self.transfers.to_device(sums[rows].T))
+            start = self.transfers.resident(sums[rows])
+            columns = [start[:, output] for output in range(n_outputs)]
             values = trees.values[leaves]  # (n_rows, n_trees, n_values)
             for index in range(forest.n_trees):
                 if values.shape[2] == n_outputs:
@@ -74,14 +76,14 @@ class TorchDataKernels(ComputeBackend):
                 for value, output in enumerate(outputs):
                     added = columns[output] + values[:, index, value]
                     columns[output] = flush_subnormals(added, TORCH)
-            sums[rows] = self.transfers.to_host(torch.stack(columns)).T
+            self.transfers.write(torch.stack(columns, dim=1), sums, rows)
 
     @reports_memory
-    def predict_leaves(self, forest: Forest, source: FeatureSource, leaves: Int32Array) -> None:
+    def predict_leaves(self, forest: Forest, source: FeatureSource, leaves: Array) -> None:
         """See ComputeBackend."""
         trees, blocks = self._forest(forest, source)
         for rows, found in blocks:
-            leaves[rows] = self.transfers.to_host((found - trees.roots).to(torch.int32))
+            self.transfers.write((found - trees.roots).to(torch.int32), leaves, rows)
 
     def _forest(self, forest: Forest, source: FeatureSource) -> tuple[DeviceTrees, Any]:
         """The trees on the device, and (rows, leaves) of all rows, a block at a time."""

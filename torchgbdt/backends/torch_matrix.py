@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from torchgbdt.backends.threshold_keys import KEY_FORMS, float64_keys
+from torchgbdt.backends.torch_operations import TORCH
 from torchgbdt.backends.torch_transfers import Transfers, to_device, to_host
 from torchgbdt.core.arrays import (
     MAX_EXACT_INTEGER,
@@ -24,7 +25,7 @@ from torchgbdt.core.arrays import (
 )
 from torchgbdt.core.binning import BinThresholds
 from torchgbdt.core.errors import BackendError, InvalidDataError
-from torchgbdt.core.feature_source import FeatureSource, HostMatrix, row_blocks
+from torchgbdt.core.feature_source import FeatureSource, HostMatrix, integer_message, row_blocks
 
 WORD_FEATURES = 8
 """Features per word of 8 bytes: rows of bins are padded to whole words."""
@@ -141,16 +142,19 @@ class TensorMatrix:
         """
         if self.tensor.dtype not in (torch.int64, torch.uint64) or self.tensor.numel() == 0:
             return
-        values = _signed_view(self.tensor)  # unsigned ones beyond 2^63 are negative
-        ends = to_host(torch.stack((values.amin(), values.amax()))).tolist()
-        least = 0 if self.tensor.dtype == torch.uint64 else -MAX_EXACT_INTEGER
-        for found in ends:
-            if not least <= found <= MAX_EXACT_INTEGER:
-                number = found if found >= least or least else found + 2**64
-                raise InvalidDataError(
-                    f"{name} has the integer {number}; integers beyond 2^53 cannot be compared "
-                    f"exactly. Scale the column, or rank-transform it."
-                )
+        values = _signed_view(self.tensor)
+        is_signed = self.tensor.dtype == torch.int64
+        least = -MAX_EXACT_INTEGER if is_signed else 0  # unsigned ones beyond 2^63 are negative
+        lowest, highest = to_host(torch.stack((values.amin(), values.amax()))).tolist()
+        if least <= lowest and highest <= MAX_EXACT_INTEGER:
+            return
+        beyond = ((values < least) | (values > MAX_EXACT_INTEGER)).to(torch.int32)
+        row = TORCH.first_largest(beyond.amax(dim=1)[None])
+        feature = TORCH.first_largest(beyond.index_select(0, row))
+        found = values.index_select(0, row).index_select(1, feature).reshape(1)
+        number, *place = (int(to_host(one)[0]) for one in (found, row, feature))
+        number += 0 if is_signed or number >= 0 else 2**64
+        raise InvalidDataError(integer_message(name, number, *place))
 
     def _to_float64(self, bits: torch.Tensor) -> Float64Array:
         name = _dtype_name(self.tensor)

@@ -22,16 +22,27 @@ def _where(condition: Array, a: Array, b: Array) -> Array:
     return torch.where(condition, a, b)
 
 
+def _first_largest(tensor: Array) -> Array:
+    """``torch.argmax`` promises no particular one of several."""
+    n_columns = tensor.shape[1]
+    is_largest = (tensor == tensor.amax(dim=1, keepdim=True)) | (tensor != tensor)
+    columns = torch.arange(n_columns, dtype=torch.int32, device=tensor.device)
+    found = columns.expand_as(is_largest).masked_fill(~is_largest, n_columns)
+    return found.amin(dim=1).to(torch.int64)
+
+
 TORCH = ArrayOps(
     where=_where,
     bits=lambda tensor: tensor.view(torch.int32),
     from_bits=lambda tensor: tensor.view(torch.float32),
     to_float32=lambda tensor: tensor.to(torch.float32),
+    to_float64=lambda tensor: tensor.to(torch.float64),
     to_int32=lambda tensor: tensor.to(torch.int32),
     to_int64=lambda tensor: tensor.to(torch.int64),
     round_half_even=torch.round,
     zeros_like=torch.zeros_like,
-    first_largest=lambda tensor: torch.argmax(tensor, dim=1),
+    empty=lambda shape, tensor: torch.empty(shape, dtype=tensor.dtype, device=tensor.device),
+    first_largest=_first_largest,
 )
 
 MAGNITUDE_BITS = 0x7FFFFFFF

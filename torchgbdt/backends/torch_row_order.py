@@ -98,9 +98,9 @@ def build_histograms(
         cells += stretches.of_nodes[0][stretches.owner[block]][:, None]
         index = cells.reshape(-1)
         add_integers(flat, index, torch.ones_like(index))
-        for word in fixed_point:
+        for word in range(fixed_point.shape[0]):  # torch's lazy device cannot unbind
             index += total_bins
-            values = word.index_select(0, rows).to(torch.int64)
+            values = fixed_point[word].index_select(0, rows).to(torch.int64)
             add_integers(flat, index, values[:, None].expand_as(cells).reshape(-1))
 
 
@@ -121,7 +121,8 @@ def route_rows(
     stretches = Stretches.of(nodes, [feature, splits["split_bin"], also_left], transfers)
     if stretches is None:
         return np.zeros(nodes.size, np.int64)
-    owner, (features, split_bins, also) = stretches.owner, stretches.of_nodes
+    owner = stretches.owner
+    features, split_bins, also = (stretches.of_nodes[column] for column in range(3))
     rows = row_order.index_select(0, stretches.positions)
     width = bins.tensor.shape[1]
     code = bins.tensor.view(-1)[rows.to(torch.int64) * width + features[owner]]

@@ -99,7 +99,7 @@ class TorchBackend(TorchDataKernels):
         """All rows: row sampling is not built yet."""
         row_order = self.run.row_order
         n_rows = row_order.shape[0]
-        torch.arange(n_rows, dtype=torch.int32, device=self.device, out=row_order)
+        row_order.copy_(torch.arange(n_rows, dtype=torch.int32, device=self.device))
         return n_rows
 
     @reports_memory

@@ -66,6 +66,20 @@ class Transfers:
         self.uploads += 1
         return to_device(array, self.device)
 
+    def resident(self, values: Any) -> torch.Tensor:
+        """A tensor of the device as it is, an array as a copy there."""
+        return values if isinstance(values, torch.Tensor) else self.to_device(values)
+
+    def write(self, result: torch.Tensor, target: Any, rows: slice) -> None:
+        """``target[rows] = result``: on the device if target is a tensor, on the host if an array.
+
+        Nothing moves where ``result`` is that part of target already.
+        """
+        if not isinstance(target, torch.Tensor):
+            target[rows] = self.to_host(result)
+        else:
+            target[rows] = result
+
 
 def find_device(name: str) -> torch.device:
     """The device of this name, once it has shown that it holds tensors; with its index, if any.

@@ -7,6 +7,7 @@ Leaves send every row to themselves, so nobody asks which rows have arrived. Key
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -71,9 +72,11 @@ class DeviceTrees:
             roots,
             _as_integers(nodes.value),
         ]
-        packed = np.concatenate([part.astype(np.int64) for part in parts])
-        moved = torch.split(transfers.to_device(packed), [part.size for part in parts])
-        feature, bound, also_left, left_child, device_roots, values = moved
+        packed = transfers.to_device(np.concatenate([part.astype(np.int64) for part in parts]))
+        ends = np.cumsum([0, *(part.size for part in parts)]).tolist()
+        feature, bound, also_left, left_child, device_roots, values = (
+            packed[begin:end] for begin, end in pairwise(ends)
+        )
         dtype = torch.int32 if bounds.dtype == np.int32 else torch.int64
         return cls(
             feature,

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from torchgbdt.core import columns, quantiles, ranking
+from torchgbdt.core.array_ops import Array
 from torchgbdt.core.arrays import (
     BinMatrix,
     Float32Array,
@@ -197,19 +198,19 @@ class ComputeBackend(ABC):
         return quantiles.cut_column(values, n_bins)
 
     @abstractmethod
-    def predict(self, forest: Forest, source: FeatureSource, sums: Float32Array) -> None:
+    def predict(self, forest: Forest, source: FeatureSource, sums: Array) -> None:
         """Add each tree's leaf values to ``sums``, tree by tree, flushing subnormals to +0.
 
         Parameters
         ----------
         forest : whole rounds. Tree t adds to all columns, or, if its leaves hold one value and
             ``sums`` has K > 1 columns, to column t mod K.
-        sums : float32, (n_rows, n_outputs), C order. IN-OUT.
+        sums : float32, (n_rows, n_outputs), C order; an array of the host or the device. IN-OUT.
         """
 
     @abstractmethod
-    def predict_leaves(self, forest: Forest, source: FeatureSource, leaves: Int32Array) -> None:
-        """Write the node index of each row's leaf in each tree; int32, (n_rows, n_trees). OUT."""
+    def predict_leaves(self, forest: Forest, source: FeatureSource, leaves: Array) -> None:
+        """Write each row's leaf in each tree, its node; int32, (n_rows, n_trees), as sums. OUT."""
 
     # --- a run -------------------------------------------------------------------------------
 

@@ -92,8 +92,13 @@ def check_exact_integers(matrix: HostMatrix, name: str) -> None:
         beyond = (block > MAX_EXACT_INTEGER) | (block < -MAX_EXACT_INTEGER)
         if beyond.any():
             row, feature = (int(i) for i in np.argwhere(beyond)[0])
-            raise InvalidDataError(
-                f"{name} has the integer {block[row, feature]} in row {rows.start + row}, column "
-                f"{feature}; integers beyond 2^53 cannot be compared exactly. Scale the column, "
-                f"or rank-transform it."
-            )
+            number = int(block[row, feature])
+            raise InvalidDataError(integer_message(name, number, rows.start + row, feature))
+
+
+def integer_message(name: str, number: int, row: int, feature: int) -> str:
+    """What is wrong with an integer beyond 2^53."""
+    return (
+        f"{name} has the integer {number} in row {row}, column {feature}; integers beyond 2^53 "
+        f"cannot be compared exactly. Scale the column, or rank-transform it."
+    )

@@ -39,6 +39,11 @@ def flush_subnormals(values: Array, ops: ArrayOps = NUMPY) -> Array:
     return ops.where((ops.bits(rounded) & _EXPONENT_BITS) == 0, 0.0, rounded)
 
 
+def is_finite(values: Array, ops: ArrayOps = NUMPY) -> Array:
+    """Whether float32 numbers are neither NaN nor infinite, by their bits. bool, same shape."""
+    return (ops.bits(values) & _EXPONENT_BITS) != _EXPONENT_BITS
+
+
 def scale_exponent(largest: float, bits: int) -> int:
     """The s for which ``largest * 2^s`` fits into ``bits`` bits; 0 if largest is 0.
 

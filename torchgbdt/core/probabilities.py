@@ -4,13 +4,13 @@ Everything is float32 arithmetic on the portable ``exp``, so gradients, metrics 
 probabilities of ``predict_proba`` agree on every machine; csrc/shared holds the C++ twin.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from torchgbdt.core import portable_math
 from torchgbdt.core.array_ops import NUMPY, Array, ArrayOps
-from torchgbdt.core.arrays import AnyArray, Float32Array, Float64Array, Int32Array
 from torchgbdt.core.feature_source import row_blocks
 from torchgbdt.core.fixed_point import flush_subnormals
 
@@ -79,8 +79,8 @@ def softmax_term(x: Array, largest: Array, ops: ArrayOps = NUMPY) -> Array:
     )
 
 
-def predicted_codes(raw: Float32Array | Float64Array) -> Int32Array:
-    """The code of each row's likeliest class, int32, (n_rows,): the first largest prediction.
+def predicted_codes(raw: Array, ops: ArrayOps = NUMPY) -> Array:
+    """The code of each row's likeliest class, int64, (n_rows,): the first largest prediction.
 
     With one output the second class needs x > 0. Raw predictions decide, not probabilities, which
     may be equal where those are not.
@@ -89,13 +89,16 @@ def predicted_codes(raw: Float32Array | Float64Array) -> Int32Array:
     ----------
     raw : float32 or float64, (n_rows, n_outputs). IN.
     """
-    if raw.shape[1] == 1:
-        return (raw[:, 0] > 0).astype(np.int32)
-    result: Int32Array = np.argmax(raw, axis=1).astype(np.int32)
-    return result
+    n_rows, n_outputs = raw.shape
+    if n_outputs == 1:
+        return ops.to_int64(raw[:, 0] > 0)
+    codes = ops.empty((n_rows,), ops.to_int64(raw[:0]))
+    for rows in row_blocks(n_rows, _BYTES_PER_CLASS * n_outputs):
+        codes[rows] = ops.first_largest(raw[rows])
+    return codes
 
 
-def probabilities(link: str, raw: Float32Array, dtype: type[np.floating]) -> AnyArray:
+def probabilities(link: str, raw: Array, dtype: type[np.floating], ops: ArrayOps = NUMPY) -> Array:
     """Probabilities of all classes, (n_rows, n_classes), summed and divided in ``dtype``.
 
     Parameters
@@ -107,26 +110,28 @@ def probabilities(link: str, raw: Float32Array, dtype: type[np.floating]) -> Any
     of_block, n_classes = _logistic, 2
     if link == "softmax":
         of_block, n_classes = _softmax, raw.shape[1]
-    result = np.empty((raw.shape[0], n_classes), dtype)
+    to_float = ops.to_float64 if dtype == np.float64 else ops.to_float32
+    result = ops.empty((raw.shape[0], n_classes), to_float(raw[:0]))
     for rows in row_blocks(raw.shape[0], _BYTES_PER_CLASS * n_classes):
-        result[rows] = of_block(raw[rows], dtype)
+        for k, column in enumerate(of_block(raw[rows], to_float, ops)):
+            result[rows, k] = column if dtype == np.float64 else flush_subnormals(column, ops)
     return result
 
 
-def _logistic(raw: Float32Array, dtype: type[np.floating]) -> AnyArray:
+def _logistic(raw: Array, to_float: Callable[[Array], Array], ops: ArrayOps) -> Iterator[Array]:
     x = raw[:, 0]
-    t = logistic_terms(x).t.astype(dtype)
+    t = to_float(logistic_terms(x, ops).t)
     small, large = t / (1 + t), 1 / (1 + t)
     positive = x >= 0
-    return np.stack((np.where(positive, small, large), np.where(positive, large, small)), axis=1)
+    yield ops.where(positive, small, large)
+    yield ops.where(positive, large, small)
 
 
-def _softmax(raw: Float32Array, dtype: type[np.floating]) -> AnyArray:
-    t = softmax_term(raw, softmax_terms(raw).largest[:, None]).astype(dtype)
-    total = np.zeros(raw.shape[0], dtype)
-    for column in t.T:
-        total = total + column
-    shares: AnyArray = t / total[:, None]
-    if shares.dtype == np.float32:
-        shares = flush_subnormals(shares)
-    return shares
+def _softmax(raw: Array, to_float: Callable[[Array], Array], ops: ArrayOps) -> Iterator[Array]:
+    largest = softmax_terms(raw, ops).largest
+    t = to_float(softmax_term(raw, largest[:, None], ops))
+    total = ops.zeros_like(t[:, 0])
+    for k in range(t.shape[1]):
+        total = total + t[:, k]
+    for k in range(t.shape[1]):
+        yield t[:, k] / total

@@ -33,12 +33,15 @@ def add_baseline(
 
 
 def raw_float64(
-    baseline: Float64Array, sums: Float32Array, margins: Float32Array | None
-) -> Float64Array:
-    """``float64(baseline) + float64(margin + sum)``; (n_rows, n_outputs)."""
+    baseline: Array, sums: Array, margins: Array | None, ops: ArrayOps = NUMPY
+) -> Array:
+    """``float64(baseline) + float64(margin + sum)``; (n_rows, n_outputs).
+
+    ``baseline`` : float64, (n_outputs,), an array of the library of ops.
+    """
     with np.errstate(over="ignore"):
-        total = sums if margins is None else flush_subnormals(margins + sums)
-    return baseline + total.astype(np.float64)
+        total = sums if margins is None else flush_subnormals(margins + sums, ops)
+    return baseline + ops.to_float64(total)
 
 
 def baseline_parts(baseline: Float64Array) -> tuple[Float32Array, Float32Array]:

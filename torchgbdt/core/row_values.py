@@ -5,6 +5,7 @@ Rows of weight zero do not count: whatever their label or margin holds is not lo
 
 import numpy as np
 
+from torchgbdt.core.array_ops import NUMPY, Array, ArrayOps
 from torchgbdt.core.arrays import (
     LARGEST_FLOAT32,
     MAX_EXACT_INTEGER,
@@ -14,7 +15,7 @@ from torchgbdt.core.arrays import (
 )
 from torchgbdt.core.errors import InvalidDataError
 from torchgbdt.core.feature_source import row_blocks
-from torchgbdt.core.fixed_point import flush_subnormals
+from torchgbdt.core.fixed_point import flush_subnormals, is_finite
 
 _REAL = "biuf"  # kinds of numpy dtypes
 
@@ -33,7 +34,8 @@ def check_labels(
     ------
     InvalidDataError : wrong length or shape, another kind, NaN or infinite.
     """
-    labels = _one_column(labels, n_rows, name, kinds="biufU").copy()
+    _check_kind(labels, name, kinds="biufU")
+    labels = _one_column(labels, n_rows, name).copy()
     if labels.dtype.kind != "f":
         return labels
     for rows in row_blocks(n_rows, labels.itemsize):
@@ -108,6 +110,7 @@ def check_weights(
     InvalidDataError : wrong length or shape, not real numbers, NaN, infinite, negative, beyond
         float32, or all zero.
     """
+    _check_kind(weights, name)
     _check_vector(weights, n_rows, name)
     result = np.empty(n_rows, np.float32)
     for rows in row_blocks(n_rows, 8):
@@ -149,35 +152,49 @@ def check_margins(
     ------
     InvalidDataError : wrong length or shape, not real numbers, NaN or not finite in float32.
     """
+    _check_kind(margins, name)
+    result: Float32Array = float32_margins(margins, n_rows, name, n_outputs, dropped)
+    return result
+
+
+def float32_margins(
+    margins: Array,
+    n_rows: int,
+    name: str,
+    n_outputs: int,
+    dropped: BoolArray | None = None,
+    ops: ArrayOps = NUMPY,
+) -> Array:
+    """See ``check_margins``; real numbers in an array of the library of ops."""
     columns = margins[:, None] if margins.ndim == 1 else margins
     if n_outputs == 1 or columns.ndim != 2:
         columns = _one_column(margins, n_rows, name)[:, None]
-    _check_kind(columns, name)
     if columns.shape != (n_rows, n_outputs):
         raise InvalidDataError(
             f"{name} has shape {tuple(margins.shape)}; X has {n_rows} rows, so ({n_rows}, "
             f"{n_outputs}) is expected: one margin per raw prediction."
         )
-    result: Float32Array = flush_subnormals(columns)
+    result = flush_subnormals(columns, ops)
     if dropped is not None:
         result[dropped] = 0
-    if not np.isfinite(result).all():
-        row, column = np.argwhere(~np.isfinite(result))[0].tolist()
+    bad = ~is_finite(result, ops)
+    if bad.any():
+        row, column = divmod(int(ops.first_largest(ops.to_int32(bad).reshape(1, -1))[0]), n_outputs)
         raise InvalidDataError(
-            f"{name} has {columns[row, column]} in row {row}; margins must be finite in float32."
+            f"{name} has {float(columns[row, column])} in row {row}; margins must be finite in "
+            f"float32."
         )
     return result
 
 
-def _one_column(values: AnyArray, n_rows: int, name: str, kinds: str = _REAL) -> AnyArray:
+def _one_column(values: Array, n_rows: int, name: str) -> Array:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
-    _check_vector(values, n_rows, name, kinds)
+    _check_vector(values, n_rows, name)
     return values
 
 
-def _check_vector(values: AnyArray, n_rows: int, name: str, kinds: str = _REAL) -> None:
-    _check_kind(values, name, kinds)
+def _check_vector(values: Array, n_rows: int, name: str) -> None:
     if values.shape != (n_rows,):
         raise InvalidDataError(
             f"{name} has shape {tuple(values.shape)}; X has {n_rows} rows, so ({n_rows},) is "

@@ -187,7 +187,7 @@ class GBDTClassifier(ClassifierMixin, GBDTEstimator):  # type: ignore[misc]
         return stages
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy: the share of rows whose class is predicted."""
+        """Accuracy: the share of rows whose class is predicted; computed on the host."""
         predicted = to_host(self.predict(X), "prediction")
         weights = to_host(sample_weight, "sample_weight")
         return float(accuracy_score(to_host(y, "y"), predicted, sample_weight=weights))

@@ -15,7 +15,7 @@ from torchgbdt.torch_api.feature_names import read_feature_names
 from torchgbdt.torch_api.features import read_features
 from torchgbdt.torch_api.float_environment import ieee_arithmetic
 from torchgbdt.torch_api.labels import read_labels
-from torchgbdt.torch_api.tensors import device_of, is_same_device, read_rows, read_vector
+from torchgbdt.torch_api.tensors import device_of, read_rows, read_vector
 
 
 class Dataset:
@@ -143,7 +143,8 @@ def core_dataset(data: Dataset, copies: dict[str, str], device: str, name: str) 
 
     ``name`` is how X is called, whose bins are copied where the run takes place elsewhere.
     """
-    copies.update(data._copies)
-    if not is_same_device(data.device, device):
+    prefix = name.removesuffix("X")
+    copies.update({prefix + argument: source for argument, source in data._copies.items()})
+    if data.device != device:
         copies[name] = data.device
     return data._data

@@ -18,20 +18,27 @@ import numpy as np
 import torch
 
 from torchgbdt.backends.torch_matrix import TensorMatrix
+from torchgbdt.backends.torch_operations import TORCH
+from torchgbdt.backends.torch_transfers import to_device, to_host
+from torchgbdt.core.array_ops import NUMPY, Array, ArrayOps
 from torchgbdt.core.arrays import AnyArray, Float64Array
 from torchgbdt.core.errors import InvalidDataError
 from torchgbdt.core.feature_source import FeatureSource, HostMatrix, check_exact_integers
+from torchgbdt.core.row_values import check_margins, float32_margins
 from torchgbdt.torch_api.columns import kind_of, recognize
 from torchgbdt.torch_api.feature_names import check_same_columns, column_names
 from torchgbdt.torch_api.frames import read_frame
 from torchgbdt.torch_api.tensors import (
     HOST,
     device_of,
-    is_same_device,
+    read_vector,
     resident_tensor,
     tensor_to_numpy,
     to_numpy,
 )
+
+_WITHOUT_FLOAT64 = ("mps",)
+"""Kinds of devices."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +77,11 @@ class BlockwiseMatrix:
 
 @dataclass(frozen=True)
 class Features:
-    """X, and how results go back to where it lives.
+    """X, and how results come to lie where it lives.
 
     Attributes
     ----------
+    matrix : a TensorMatrix if X is read on a device; results are then computed there.
     device : of the user's tensor; None if X was a numpy array, a list or a data frame.
     is_float64 : results are float64: anything but a tensor of another dtype.
     names : of a frame's columns, where they are texts.
@@ -84,9 +92,70 @@ class Features:
     is_float64: bool
     names: tuple[str, ...] | None = None
 
-    def like_input(self, result: AnyArray) -> Any:
+    @property
+    def resident(self) -> torch.Tensor | None:
+        """X as it is read on a device, or None."""
+        return self.matrix.tensor if isinstance(self.matrix, TensorMatrix) else None
+
+    @property
+    def ops(self) -> ArrayOps:
+        """Operations of the arrays that results are computed in."""
+        return NUMPY if self.resident is None else TORCH
+
+    def place(self, array: AnyArray) -> Array:
+        """An array as formulas take it: a copy on the device, or the array itself."""
+        return array if self.resident is None else to_device(array, self.resident.device)
+
+    def zeros(self, shape: tuple[int, ...], dtype: type[np.generic]) -> Array:
+        """Zeros for a result, float32 or int32."""
+        if self.resident is None:
+            return np.zeros(shape, dtype)
+        kind = torch.float32 if dtype == np.float32 else torch.int32
+        return torch.zeros(shape, dtype=kind, device=self.resident.device)
+
+    def read_margins(self, margins: Any, name: str, n_outputs: int) -> Array:
+        """Margins for X's rows, checked, float32 (n_rows, n_outputs), where results are computed.
+
+        Margins on the device of X stay there.
+        """
+        n_rows, resident = self.matrix.n_rows, self.resident
+        device = None if resident is None else resident.device
+        if isinstance(margins, torch.Tensor) and margins.device == device:
+            tensor = resident_tensor(margins, name)
+            tensor = tensor.reshape(1) if tensor.ndim == 0 else tensor
+            return float32_margins(tensor, n_rows, name, n_outputs, ops=TORCH)
+        checked = check_margins(read_vector(margins, name, {}), n_rows, name, None, n_outputs)
+        return self.place(checked)
+
+    def pick(self, labels: AnyArray, codes: Array) -> Any:
+        """The labels of some codes, (n_rows,), as ``like_input`` gives them; texts on the host.
+
+        Parameters
+        ----------
+        labels : (n_classes,); bool, (u)int64, float32, float64 or text. IN.
+        codes : int64, (n_rows,), where results are computed. IN.
+        """
+        if self.resident is None:
+            chosen = labels[codes]
+            return chosen if labels.dtype.kind == "U" else self.like_input(chosen)
+        if labels.dtype.kind == "U":
+            return labels[to_host(codes)]
+        device = self.resident.device
+        if labels.dtype == np.float64 and device.type in _WITHOUT_FLOAT64:
+            raise InvalidDataError(
+                f"X lies on device {str(device)!r}, which has no float64, and the class labels "
+                f"{labels[:3].tolist()} are no float32 numbers; predict from X.cpu()."
+            )
+        if labels.dtype != np.uint64:
+            return self.place(labels).index_select(0, codes)
+        bits = self.place(labels.view(np.int64)).index_select(0, codes)
+        return bits.view(torch.uint64)
+
+    def like_input(self, result: Array) -> Any:
         """A result as a tensor on X's device, or as it is for any other input."""
-        return result if self.device is None else torch.from_numpy(result).to(self.device)
+        if isinstance(result, torch.Tensor) or self.device is None:
+            return result
+        return torch.from_numpy(result).to(self.device)
 
 
 def read_features(
@@ -114,7 +183,7 @@ def read_features(
     InvalidDataError : not a dense 2-D matrix of real numbers, no rows or columns, integers that
         have no float64 of their own, or a frame with other columns than ``trained_on``.
     """
-    if isinstance(X, torch.Tensor) and device != HOST and is_same_device(device, device_of(X)):
+    if isinstance(X, torch.Tensor) and device != HOST and device == device_of(X):
         resident = TensorMatrix(resident_tensor(X, name))
         _check_shape(X.shape, name, may_be_empty)
         resident.check_exact_integers(name)

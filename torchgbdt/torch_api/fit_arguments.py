@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchgbdt.backends.registry import AUTO
+from torchgbdt.backends.torch_transfers import find_device
 from torchgbdt.core.arrays import AnyArray
 from torchgbdt.core.dataset import Dataset as CoreDataset
 from torchgbdt.core.errors import InvalidDataError, InvalidParameterError
@@ -14,7 +15,7 @@ from torchgbdt.torch_api.dataset import Dataset, core_dataset
 from torchgbdt.torch_api.features import read_features
 from torchgbdt.torch_api.labels import read_labels
 from torchgbdt.torch_api.model import Model, core_model
-from torchgbdt.torch_api.tensors import device_of, read_vector
+from torchgbdt.torch_api.tensors import HOST, device_of, read_vector
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ def read_fit_arguments(given: FitArguments, device: str = AUTO) -> FitData:
     copies: dict[str, str] = {}
     if device == AUTO:
         device = given.X.device if isinstance(given.X, Dataset) else device_of(given.X)
+    elif device != HOST:
+        device = str(find_device(device))  # with its index, as tensors there have it
     train = _read_set("", given.X, given.y, given.sample_weight, copies, device)
     valids = _read_eval_set(given, copies, device)
     margins = None

@@ -1,11 +1,12 @@
-"""The floating-point environment of a run: plain IEEE arithmetic, whatever the process switched on.
+"""The environment of a run: IEEE arithmetic and plain tensors, whatever the process switched on.
 
 ``torch.set_flush_denormal(True)`` makes this thread treat subnormal numbers as zero, and
-``numpy.seterr`` turns roundings into exceptions. Either would change a model, or lose it.
+``numpy.seterr`` turns roundings into exceptions. Either would change a model, or lose it. What is
+made in torch's inference mode cannot be written to after it, such as sums between two stages.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import torch
@@ -15,12 +16,18 @@ _SUBNORMALS = np.full(4, 1e-40, np.float32)
 
 @contextmanager
 def ieee_arithmetic() -> Iterator[None]:
-    """Compute with subnormals and numpy's default warnings; put everything back on every path."""
+    """Compute with subnormals, numpy's default warnings and no inference mode.
+
+    Everything is put back on every path.
+    """
     flushed = subnormals_are_flushed()
     if flushed:
         torch.set_flush_denormal(False)
+    plain_tensors = (
+        torch.inference_mode(False) if torch.is_inference_mode_enabled() else nullcontext()
+    )
     try:
-        with np.errstate(all="warn", under="ignore"):
+        with np.errstate(all="warn", under="ignore"), plain_tensors:
             yield
     finally:
         if flushed:

@@ -9,12 +9,11 @@ import numpy as np
 import torch
 
 from torchgbdt import serialization
-from torchgbdt.backends.registry import make_backend
+from torchgbdt.backends.registry import AUTO, make_backend
 from torchgbdt.core import model as core
 from torchgbdt.core.arrays import AnyArray, Float64Array
 from torchgbdt.core.backend import ComputeBackend
 from torchgbdt.core.errors import InvalidDataError, StateError
-from torchgbdt.core.row_values import check_margins
 from torchgbdt.torch_api.feature_names import check_same_names
 from torchgbdt.torch_api.features import Features, read_features
 from torchgbdt.torch_api.float_environment import ieee_arithmetic
@@ -24,7 +23,7 @@ from torchgbdt.torch_api.predictions import (
     means_or_classes,
     raw_predictions,
 )
-from torchgbdt.torch_api.tensors import read_vector
+from torchgbdt.torch_api.tensors import HOST, device_of
 
 _Answer: TypeAlias = Callable[[core.Model, SummedRows], Any]
 """What is made of the sums of leaf values; one of those in ``predictions``."""
@@ -33,10 +32,10 @@ _Answer: TypeAlias = Callable[[core.Model, SummedRows], Any]
 class Model:
     """A trained model. Made by ``Trainer.fit``, ``tg.train`` and ``tg.load``; nothing changes it.
 
-    Predictions of a torch tensor are tensors on its device, float64 for a float64 tensor and
-    float32 otherwise; predictions of numpy arrays, frames and lists are float64 arrays. Where the
-    model has one output they have shape (n_rows,), otherwise (n_rows, n_outputs). No rows give an
-    empty result. X is anything ``fit`` takes, and is read in place; nan is missing.
+    Predictions of a torch tensor are tensors on its device, computed there, float64 for a float64
+    tensor and float32 otherwise; those of numpy arrays, frames and lists are float64 arrays. Where
+    the model has one output they have shape (n_rows,), otherwise (n_rows, n_outputs). No rows give
+    an empty result. X is anything ``fit`` takes, and is read in place; nan is missing.
 
     Every method that takes X raises InvalidDataError where X has another number of columns than the
     training data, or other ``feature_names`` where they are given, or cannot be read as numbers.
@@ -77,7 +76,8 @@ class Model:
         ----------
         X : tensor, array or frame, (n_rows, n_features). IN.
         base_margin : raw predictions that the trees are added to, (n_rows,), or (n_rows,
-            n_outputs) for softmax. IN. A model that was trained with one warns without it.
+            n_outputs) for softmax; on X's device they stay there. IN. A model that was trained with
+            one warns without it.
         feature_names : names of X's columns, to be compared with the model's.
 
         Returns
@@ -134,8 +134,8 @@ class Model:
         """
         with ieee_arithmetic():
             features = self._read(X, feature_names)
-            leaves = np.zeros((features.matrix.n_rows, self.n_trees), np.int32)
-            _backend().predict_leaves(self._core.forest, features.matrix, leaves)
+            leaves = features.zeros((features.matrix.n_rows, self.n_trees), np.int32)
+            _backend(features).predict_leaves(self._core.forest, features.matrix, leaves)
             return features.like_input(leaves)
 
     # --- files and identity ------------------------------------------------------------------
@@ -221,7 +221,9 @@ class Model:
 
     def _read(self, X: Any, feature_names: Sequence[str] | None) -> Features:
         trained_on = self.feature_names
-        features = read_features(X, "X", {}, may_be_empty=True, trained_on=trained_on)
+        features = read_features(
+            X, "X", {}, may_be_empty=True, trained_on=trained_on, device=device_of(X)
+        )
         if features.matrix.n_features != self.n_features:
             names = "" if self.feature_names is None else f": {', '.join(self.feature_names)}"
             raise InvalidDataError(
@@ -244,7 +246,7 @@ class Model:
         """The answer that all trees give for X."""
         with ieee_arithmetic():
             rows = self._read_rows(X, base_margin, feature_names)
-            _backend().predict(self._core.forest, rows.features.matrix, rows.sums)
+            _backend(rows.features).predict(self._core.forest, rows.features.matrix, rows.sums)
             return answer(self._core, rows)
 
     def _ask_stages(
@@ -256,7 +258,7 @@ class Model:
         return self._stages(answer, rows)
 
     def _stages(self, answer: _Answer, rows: SummedRows) -> Iterator[Any]:
-        backend = _backend()
+        backend = _backend(rows.features)
         for round_index in range(self.n_rounds):
             with ieee_arithmetic():
                 trees = self._core.round_forest(round_index)
@@ -278,9 +280,8 @@ class Model:
                 stacklevel=4,
             )
         if base_margin is not None:
-            margins = read_vector(base_margin, "base_margin", {})
-            margins = check_margins(margins, n_rows, n_outputs=n_outputs)
-        return SummedRows(features, np.zeros((n_rows, n_outputs), np.float32), margins)
+            margins = features.read_margins(base_margin, "base_margin", n_outputs)
+        return SummedRows(features, features.zeros((n_rows, n_outputs), np.float32), margins)
 
 
 def load(path: str | os.PathLike[str]) -> Model:
@@ -308,5 +309,8 @@ def _from_bytes(data: bytes) -> Model:
         return Model(serialization.model_from_bytes(data))
 
 
-def _backend() -> ComputeBackend:
-    return make_backend("auto", "cpu", torch.get_num_threads())
+def _backend(features: Features) -> ComputeBackend:
+    """The backend of the device where X is read."""
+    resident = features.resident
+    device = HOST if resident is None else str(resident.device)
+    return make_backend(AUTO, device, torch.get_num_threads())

@@ -2,7 +2,8 @@
 
     sums --baseline, margins--> raw --link--> probabilities, classes
 
-Results are new arrays in the kind and precision of X: float64 for float64 and numpy input.
+Results are new arrays in the kind and precision of X: float64 for float64 and numpy input. Of a
+tensor on a device all of this happens there.
 """
 
 from dataclasses import dataclass
@@ -10,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from torchgbdt.core.arrays import AnyArray, Float32Array
+from torchgbdt.core.array_ops import Array
+from torchgbdt.core.arrays import AnyArray
 from torchgbdt.core.model import Model
 from torchgbdt.core.probabilities import predicted_codes, probabilities
-from torchgbdt.core.raw_predictions import raw_float32, raw_float64
+from torchgbdt.core.raw_predictions import add_baseline, baseline_parts, raw_float64
 from torchgbdt.torch_api.features import Features
 
 
@@ -25,11 +27,13 @@ class SummedRows:
     ----------
     sums : float32, (n_rows, n_outputs); sums of leaf values so far. IN-OUT.
     margins : float32, (n_rows, n_outputs), or None.
+
+    Both are tensors on X's device where X is read there, else numpy arrays.
     """
 
     features: Features
-    sums: Float32Array
-    margins: Float32Array | None
+    sums: Array
+    margins: Array | None
 
 
 def raw_predictions(model: Model, rows: SummedRows) -> Any:
@@ -45,20 +49,33 @@ def means_or_classes(model: Model, rows: SummedRows) -> Any:
     """
     if model.classes is None:
         return raw_predictions(model, rows)
-    labels = _labels(model.classes, rows.features.is_float64)[predicted_codes(_raw(model, rows))]
-    return labels if labels.dtype.kind == "U" else rows.features.like_input(labels)
+    features = rows.features
+    codes = predicted_codes(_raw(model, rows), features.ops)
+    labels = _labels(model.classes, features.is_float64)
+    return features.pick(labels, codes)
 
 
 def class_probabilities(model: Model, rows: SummedRows) -> Any:
     """Probabilities of all classes, (n_rows, n_classes)."""
-    dtype = np.float64 if rows.features.is_float64 else np.float32
-    raw = raw_float32(model.baseline, rows.sums, rows.margins)
-    return rows.features.like_input(probabilities(model.link, raw, dtype))
+    features = rows.features
+    dtype = np.float64 if features.is_float64 else np.float32
+    return features.like_input(
+        probabilities(model.link, _raw_float32(model, rows), dtype, features.ops)
+    )
 
 
-def _raw(model: Model, rows: SummedRows) -> AnyArray:
-    raw_of = raw_float64 if rows.features.is_float64 else raw_float32
-    return raw_of(model.baseline, rows.sums, rows.margins)
+def _raw(model: Model, rows: SummedRows) -> Array:
+    features = rows.features
+    if not features.is_float64:
+        return _raw_float32(model, rows)
+    return raw_float64(features.place(model.baseline), rows.sums, rows.margins, features.ops)
+
+
+def _raw_float32(model: Model, rows: SummedRows) -> Array:
+    features = rows.features
+    high, low = baseline_parts(model.baseline)
+    parts = (features.place(high), features.place(low))
+    return add_baseline(parts, rows.sums, rows.margins, features.ops)
 
 
 def _labels(classes: AnyArray, is_float64: bool) -> AnyArray:

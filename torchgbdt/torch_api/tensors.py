@@ -102,16 +102,10 @@ def tensor_values(tensor: torch.Tensor, name: str, copies: dict[str, str]) -> An
 
 
 def device_of(values: Any) -> str:
-    """The name of the device where values lie: the host for anything but a tensor elsewhere."""
+    """The name of the device where values lie, with its index: the host for all but tensors."""
     if isinstance(values, torch.Tensor) and values.device.type != HOST:
         return str(values.device)
     return HOST
-
-
-def is_same_device(name: str, other: str) -> bool:
-    """Whether two names mean one device: "mps" is "mps:0" as well."""
-    first, second = torch.device(name), torch.device(other)
-    return first.type == second.type and (first.index or 0) == (second.index or 0)
 
 
 def resident_tensor(tensor: torch.Tensor, name: str) -> torch.Tensor:

@@ -46,6 +46,13 @@ class Trainer:
     ------
     InvalidParameterError : an unknown setting or a bad value.
     BackendUnavailableError : the backend or device cannot run here.
+
+    Notes
+    -----
+    With device="auto" a tensor is read and trained on where it lies, by the backend of that device:
+    "cpu" on the host, "mps" on an Apple GPU, "torch" on others. The host reads y, weights, margins
+    and what thresholds are fitted on, once; after that nothing that has a number per row leaves the
+    device. What lies elsewhere is copied to where training runs; see ``diagnostics``.
     """
 
     def __init__(
@@ -79,6 +86,7 @@ class Trainer:
         ----------
         X : torch tensor, numpy array or data frame (pandas, polars, arrow), (n_rows, n_features),
             nan and null are missing; or a ``tg.Dataset``, which holds y and sample_weight itself.
+            It, and evaluation sets, may lie on any device.
         y : (n_rows,) or (n_rows, 1): real targets; or for objective="logistic" and "softmax" class
             labels: integers, bools, whole floats, or texts.
         sample_weight : >= 0, (n_rows,); rows of weight 0 are left out.
@@ -169,8 +177,9 @@ class Trainer:
     def diagnostics(self) -> dict[str, Any]:
         """State, backend, device, counters and seconds per phase of the last ``fit``.
 
-        "copied_from" says which arguments were copied in full, and from where: empty where all
-        was read in place.
+        "copied_from" says which arguments were copied in full, and from which device: X where
+        training runs elsewhere; y, weights and margins where they did not lie on the host. It is
+        empty where all was read in place.
         """
         session = self._session
         facts = self._diagnostics if session is None else session.diagnostics()
