@@ -43,7 +43,7 @@ from torchgbdt.backends.torch_run import bin_bytes, histograms_bytes
 from torchgbdt.backends.torch_scatter import TorchBackend
 from torchgbdt.backends.torch_transfers import reports_memory
 from torchgbdt.core.array_ops import Array
-from torchgbdt.core.arrays import Int32Array, Int64Array, RecordArray
+from torchgbdt.core.arrays import Float32Array, Int32Array, Int64Array, RecordArray
 from torchgbdt.core.backend import GradientExtremes, LevelBatch, RunRows, RunSettings
 from torchgbdt.core.binning import BinThresholds
 from torchgbdt.core.communicator import Communicator
