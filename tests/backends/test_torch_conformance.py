@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from torchgbdt.backends import torch_data
+from torchgbdt.backends.metal_library import MetalLibrary
+from torchgbdt.backends.mps import MPSBackend
 from torchgbdt.backends.torch_conformance import check_arithmetic
 from torchgbdt.backends.torch_operations import TORCH
 from torchgbdt.backends.torch_scatter import TorchBackend
@@ -71,8 +73,16 @@ def test_arithmetic_that_is_off_by_an_ulp_is_named(
     check_arithmetic.cache_clear()
 
 
-def test_a_backend_asks_its_device_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def mps_backend() -> MPSBackend:
+    """auc and probabilities are torch operations on Apple GPUs, too."""
+    return MPSBackend(MetalLibrary(lambda source: None), "cpu")
+
+
+@pytest.mark.parametrize("make", [lambda: TorchBackend("cpu"), mps_backend], ids=["torch", "mps"])
+def test_a_backend_asks_its_device_first(
+    make: Callable[[], TorchBackend], monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[torch.device] = []
     monkeypatch.setattr(torch_data, "check_arithmetic", asked.append)
-    TorchBackend("cpu")
+    make()
     assert asked == [CPU]

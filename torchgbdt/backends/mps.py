@@ -101,9 +101,6 @@ class MPSBackend(TorchBackend):
         self._memory = memory
         self._tuning = tuning or MetalTuning()
 
-    def check_device(self) -> None:
-        """Nothing: kernels do what is rounded; ``conformance`` has asked them before they ran."""
-
     # --- outside a run -----------------------------------------------------------------------
 
     @reports_memory

@@ -3,7 +3,8 @@
     the same numbers --formulas of the core, on the device--> bits == bits <--on numpy--
 
 A division that is not correctly rounded, or a half that is rounded up, would make another model and
-say nothing. Kernels of our own are asked by ``conformance``.
+say nothing. Kernels of our own are asked by ``conformance``; the mps backend asks both, since auc
+and probabilities are torch operations there, too.
 """
 
 from functools import lru_cache

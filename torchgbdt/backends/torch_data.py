@@ -40,13 +40,9 @@ class TorchDataKernels(ComputeBackend):
 
     def __init__(self, device: str | torch.device) -> None:
         self.device = find_device(str(device))
-        self.check_device()
+        check_arithmetic(self.device)
         self.transfers = Transfers(self.device)
         self._estimate = 0
-
-    def check_device(self) -> None:
-        """Raise BackendUnavailableError unless torch computes the host's bits on the device."""
-        check_arithmetic(self.device)
 
     def memory_estimate(self) -> int:
         """About how many bytes the buffers of the latest run take."""
