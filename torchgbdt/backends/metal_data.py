@@ -12,6 +12,7 @@ import torch
 
 from torchgbdt.backends.metal_library import MetalLibrary
 from torchgbdt.backends.metal_turns import Turns
+from torchgbdt.backends.row_chunks import GROUP_THREADS
 from torchgbdt.backends.threshold_keys import KEY_FORMS, KeyForm, float64_keys
 from torchgbdt.backends.torch_matrix import WORD_FEATURES, DeviceBins, TensorMatrix
 from torchgbdt.backends.torch_transfers import Transfers
@@ -20,7 +21,6 @@ from torchgbdt.core.binning import BinThresholds
 from torchgbdt.core.feature_source import FeatureSource, HostMatrix, row_blocks
 from torchgbdt.core.tree import Forest
 
-GROUP_THREADS = 256
 _STEPS_AT_ONCE = 1 << 28
 """Rows times trees of a dispatch: well below a second, after which a device may be reset."""
 

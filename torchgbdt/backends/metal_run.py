@@ -67,7 +67,6 @@ class MetalRun(TorchRun):
     features : int32, (n_features, 2); first cell and number of value bins.
     fixed_point : int32, (n_words, n_rows), in row order. row_order : int32, (n_rows,).
     sides : uint8, (n_rows,); which way each place of row order goes.
-    unrouted_rows : rows of nodes that the last routing left where they were.
     overflowed_nodes : nodes whose splits were found on the host, over all trees so far.
     """
 

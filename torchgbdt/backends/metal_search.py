@@ -12,7 +12,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchgbdt.backends.metal_run import MetalRun
-from torchgbdt.backends.row_chunks import GROUP_THREADS, choose_rows_per_chunk, cut_rows
+from torchgbdt.backends.row_chunks import (
+    GROUP_THREADS,
+    N_CODES,
+    choose_rows_per_chunk,
+    cut_rows,
+)
 from torchgbdt.backends.split_candidates import (
     CANDIDATE_WORDS,
     MAX_CANDIDATES,
@@ -86,7 +91,7 @@ def queue_histograms(run: MetalRun, nodes: RecordArray, subtract: bool) -> None:
         chunks.n_chunks,
         run.n_features,
         run.settings.thresholds.total_bins,
-        threads=(n_tiles * variant.tile_features * GROUP_THREADS, built.size, outputs),
+        threads=(n_tiles * variant.tile_features * N_CODES, built.size, outputs),
         group_size=(GROUP_THREADS, 1, 1),
     )
 

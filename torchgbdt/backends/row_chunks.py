@@ -15,7 +15,10 @@ MAX_SLAB_NODES = 256
 """Nodes of a slab: lists of up to 4 words per node fit into an argument of 1,024 words."""
 
 GROUP_THREADS = 256
-"""Threads of a threadgroup, and codes of a feature."""
+"""Threads of a threadgroup."""
+
+N_CODES = 256
+"""Bin codes of a feature, as n_codes in csrc/metal/partials.h."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class HistogramVariant:
 
     def chunk_words(self, n_features: int, n_outputs: int) -> int:
         """int32 words of the partial histograms of one chunk."""
-        cells = self.n_tiles(n_features) * self.tile_features * GROUP_THREADS
+        cells = self.n_tiles(n_features) * self.tile_features * N_CODES
         return n_outputs * cells * self.partial_words
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from torchgbdt.backends.metal_library import MetalLibrary
+from torchgbdt.backends.row_chunks import GROUP_THREADS
 from torchgbdt.core.arrays import (
     AnyArray,
     BoolArray,
@@ -38,7 +39,6 @@ SUMMARY_WORDS = 4
 CANDIDATE_WORDS = 8
 RESULT_WORDS = 4 + MAX_CANDIDATES * CANDIDATE_WORDS
 
-_GROUP_SIZE = 256
 _LANES = 32
 _OVERFLOW = -1
 _MAX_LAMBDA = 2.0**100
@@ -214,8 +214,8 @@ def queue_search(
         lists.sums,
         lists.ratios,
         lists.limits,
-        threads=-(-n_lanes // _GROUP_SIZE) * _GROUP_SIZE,
-        group_size=_GROUP_SIZE,
+        threads=-(-n_lanes // GROUP_THREADS) * GROUP_THREADS,
+        group_size=GROUP_THREADS,
     )
     library.kernel("select_candidates")(
         buffers.summaries,
@@ -223,8 +223,8 @@ def queue_search(
         buffers.results,
         search,
         lists.sums,
-        threads=n_nodes * _GROUP_SIZE,
-        group_size=_GROUP_SIZE,
+        threads=n_nodes * GROUP_THREADS,
+        group_size=GROUP_THREADS,
     )
 
 
