@@ -10,7 +10,8 @@ from support.lockstep import LockstepBackend, in_lockstep
 from support.runs import MANY_ROWS, integer_thresholds, prepare, run_rows, run_settings
 from support.strategies import gradients
 
-from torchgbdt.core.backend import ComputeBackend, GradientExtremes
+from torchgbdt.core.backend import ComputeBackend
+from torchgbdt.core.extremes import GradientExtremes
 from torchgbdt.core.fixed_point import GRADIENT_BITS, HESSIAN_BITS, scale_exponent
 
 NAN, INF = np.nan, np.inf

@@ -10,10 +10,10 @@ from support.ranks import run_ranks
 from support.runs import integer_thresholds, run_rows, run_settings
 
 from torchgbdt.backends.oracle import OracleBackend
-from torchgbdt.core.backend import GradientExtremes
 from torchgbdt.core.clock import PhaseClock
 from torchgbdt.core.communicator import SINGLE_RANK, Communicator
 from torchgbdt.core.errors import InvalidDataError
+from torchgbdt.core.extremes import GradientExtremes
 from torchgbdt.core.growth import TreeGrower, TreeLimits
 from torchgbdt.core.histogram_plan import HistogramPlan
 from torchgbdt.core.rounds import Booster

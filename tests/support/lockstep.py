@@ -14,7 +14,8 @@ from support.backends import BackendUnderTest
 from support.exact import assert_identical
 from support.invariants import check_histograms
 
-from torchgbdt.core.backend import ComputeBackend, GradientExtremes, LevelBatch
+from torchgbdt.core.backend import ComputeBackend, LevelBatch
+from torchgbdt.core.extremes import GradientExtremes
 
 
 def in_lockstep(under_test: BackendUnderTest) -> "LockstepBackend":

@@ -21,8 +21,9 @@ from support.naive_losses import (
 )
 from support.naive_splits import best_split
 
-from torchgbdt.core.backend import ComputeBackend, GradientExtremes, LevelBatch, RunRows
+from torchgbdt.core.backend import ComputeBackend, LevelBatch, RunRows
 from torchgbdt.core.errors import StateError
+from torchgbdt.core.extremes import GradientExtremes
 from torchgbdt.core.ranking import OrderedPairs, RankedWeights, merge_rankings
 from torchgbdt.core.splits import SPLIT_DTYPE, Histograms
 

@@ -11,8 +11,8 @@ from torchgbdt.backends.metal_library import Kernel
 from torchgbdt.backends.metal_run import MAX_GROUPS, MetalRun, n_sums
 from torchgbdt.backends.row_chunks import GROUP_THREADS
 from torchgbdt.core.arrays import Int64Array
-from torchgbdt.core.backend import GradientExtremes
 from torchgbdt.core.errors import BackendError
+from torchgbdt.core.extremes import GradientExtremes
 from torchgbdt.core.metrics import MeanLoss
 from torchgbdt.core.objectives import ObjectiveKind
 from torchgbdt.core.tree import Tree
@@ -98,7 +98,7 @@ def _update_softmax_terms(run: MetalRun) -> None:
 def round_gradients(run: MetalRun, scales: Int64Array) -> Int64Array:
     """See ``ComputeBackend.round_gradients``; row order becomes that of the data."""
     outputs, n_rows = run.settings.tree_outputs, run.row_order.shape[0]
-    run.scales = scales
+    run.use_scales(scales)
     if n_rows == 0:
         return np.zeros((outputs, 2), np.int64)
     grid = _whole_groups(n_rows, MAX_GROUPS)

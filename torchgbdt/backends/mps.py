@@ -44,10 +44,11 @@ from torchgbdt.backends.torch_scatter import TorchBackend
 from torchgbdt.backends.torch_transfers import reports_memory
 from torchgbdt.core.array_ops import Array
 from torchgbdt.core.arrays import Float32Array, Int32Array, Int64Array, RecordArray
-from torchgbdt.core.backend import GradientExtremes, LevelBatch, RunRows, RunSettings
+from torchgbdt.core.backend import LevelBatch, RunRows, RunSettings
 from torchgbdt.core.binning import BinThresholds
 from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.errors import DeviceMemoryError, StateError
+from torchgbdt.core.extremes import GradientExtremes
 from torchgbdt.core.feature_source import FeatureSource
 from torchgbdt.core.metrics import MeanLoss
 from torchgbdt.core.ranking import OrderedPairs
@@ -185,7 +186,9 @@ class MPSBackend(TorchBackend):
     def compute_gradients(self, output: int) -> GradientExtremes:
         """See ComputeBackend."""
         self._check_output(output)
-        return metal_rows.compute_gradients(self.run, output)
+        run = self.run
+        run.extremes_at_hand = metal_rows.compute_gradients(run, output)
+        return run.extremes_at_hand
 
     @reports_memory
     def round_gradients(self, scales: Int64Array) -> Int64Array:

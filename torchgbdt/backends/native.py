@@ -21,15 +21,10 @@ from torchgbdt.core.arrays import (
     Int64Array,
     RecordArray,
 )
-from torchgbdt.core.backend import (
-    NODE_DTYPE,
-    GradientExtremes,
-    LevelBatch,
-    RunRows,
-    RunSettings,
-)
+from torchgbdt.core.backend import NODE_DTYPE, LevelBatch, RunRows, RunSettings
 from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.errors import BackendError, StateError
+from torchgbdt.core.extremes import GradientExtremes
 from torchgbdt.core.fixed_point import loss_bits
 from torchgbdt.core.metrics import MeanLoss
 from torchgbdt.core.splits import SPLIT_DTYPE, Histograms, SplitRules

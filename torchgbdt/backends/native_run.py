@@ -17,9 +17,10 @@ from torchgbdt.core.arrays import (
     Int64Array,
     RecordArray,
 )
-from torchgbdt.core.backend import GradientExtremes, RunRows, RunSettings
+from torchgbdt.core.backend import RunRows, RunSettings
 from torchgbdt.core.errors import BackendError, StateError
-from torchgbdt.core.fixed_point import GRADIENT_BITS, HESSIAN_BITS, round_hessians
+from torchgbdt.core.extremes import GradientExtremes
+from torchgbdt.core.fixed_point import round_hessians
 from torchgbdt.core.objectives import ObjectiveKind
 from torchgbdt.core.raw_predictions import baseline_parts
 
@@ -127,18 +128,9 @@ class NativeRun:
 
     def check_scales(self, scales: Int64Array) -> None:
         """Raise unless every gradient at hand fits its fixed-point word at these scales."""
-        extremes = self._extremes
-        if extremes is None:
+        if self._extremes is None:
             raise StateError("there are no gradients to round; call compute_gradients first.")
-        if not extremes.finite or extremes.smallest_hessian < 0:
-            raise BackendError("gradients must be finite, and Hessians >= 0, to be rounded.")
-        limits = (2.0**GRADIENT_BITS, 2.0**HESSIAN_BITS)
-        fits = scales.shape == extremes.largest.shape
-        if not fits or (np.ldexp(extremes.largest, scales) > limits).any():
-            raise BackendError(
-                f"gradients up to {extremes.largest.tolist()} do not fit the scales "
-                f"{scales.tolist()}."
-            )
+        self._extremes.check_scales(scales)
 
     def hessian_units(self) -> Int32Array:
         """What each row adds to Hessians that are constant; int32, (tree_outputs,)."""

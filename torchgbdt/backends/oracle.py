@@ -19,16 +19,11 @@ from torchgbdt.core.arrays import (
     Int64Array,
     RecordArray,
 )
-from torchgbdt.core.backend import (
-    ComputeBackend,
-    GradientExtremes,
-    LevelBatch,
-    RunRows,
-    RunSettings,
-)
+from torchgbdt.core.backend import ComputeBackend, LevelBatch, RunRows, RunSettings
 from torchgbdt.core.binning import BinThresholds, bin_column
 from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.errors import StateError
+from torchgbdt.core.extremes import GradientExtremes
 from torchgbdt.core.feature_source import FeatureSource, row_blocks
 from torchgbdt.core.fixed_point import (
     are_raised,

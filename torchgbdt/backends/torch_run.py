@@ -15,7 +15,8 @@ from torchgbdt.backends.torch_operations import TORCH
 from torchgbdt.backends.torch_transfers import Transfers
 from torchgbdt.core.arrays import GRADIENT_DTYPE, AnyArray, Float32Array, Int64Array
 from torchgbdt.core.backend import RunRows, RunSettings
-from torchgbdt.core.errors import BackendError
+from torchgbdt.core.errors import BackendError, StateError
+from torchgbdt.core.extremes import GradientExtremes
 from torchgbdt.core.objectives import ObjectiveKind
 from torchgbdt.core.probabilities import SoftmaxTerms
 from torchgbdt.core.raw_predictions import add_baseline, baseline_parts
@@ -98,6 +99,7 @@ class TorchRun:
     row_order : int32, (n_rows,).
     softmax_terms : of the present predictions; None where they must be computed, or never are.
     losses : float32, (n_rows,), of the data set that was asked for last; None where not finite.
+    extremes_at_hand : of the gradients; None before there are any.
     scales : int64, (tree_outputs, 2), on the host.
     raised_hessians : positive Hessians that rounded to 0 and were made 1, over all trees so far.
     """
@@ -130,8 +132,16 @@ class TorchRun:
         self.row_order = torch.arange(n_rows, dtype=torch.int32, device=device)
         self.softmax_terms: SoftmaxTerms | None = None
         self.losses: torch.Tensor | None = None
+        self.extremes_at_hand: GradientExtremes | None = None
         self.scales: Int64Array = np.zeros((outputs, 2), np.int64)
         self.raised_hessians = 0
+
+    def use_scales(self, scales: Int64Array) -> None:
+        """Take the scales at which gradients are rounded, if there are some and these fit them."""
+        if self.extremes_at_hand is None:
+            raise StateError("there are no gradients to round; call compute_gradients first.")
+        self.extremes_at_hand.check_scales(scales)
+        self.scales = scales
 
     def shared_terms(self) -> SoftmaxTerms | None:
         """What the gradients of all outputs share, computed once per change of predictions."""

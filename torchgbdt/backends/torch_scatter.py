@@ -20,14 +20,10 @@ from torchgbdt.backends.torch_run import TorchRun, run_bytes
 from torchgbdt.backends.torch_transfers import facts_of, reports_memory
 from torchgbdt.backends.torch_traversal import DeviceTrees
 from torchgbdt.core.arrays import SUM_DTYPE, Float32Array, Int32Array, Int64Array, RecordArray
-from torchgbdt.core.backend import (
-    GradientExtremes,
-    LevelBatch,
-    RunRows,
-    RunSettings,
-)
+from torchgbdt.core.backend import LevelBatch, RunRows, RunSettings
 from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.errors import BackendError, StateError
+from torchgbdt.core.extremes import GradientExtremes
 from torchgbdt.core.feature_source import row_blocks
 from torchgbdt.core.fixed_point import (
     are_raised,
@@ -115,7 +111,8 @@ class TorchBackend(TorchDataKernels):
         run.gradients[0] = gradients
         if run.hessians is not None:
             run.hessians[0] = hessians
-        return self._extremes()
+        run.extremes_at_hand = self._extremes()
+        return run.extremes_at_hand
 
     def _check_output(self, output: int) -> None:
         """Raise BackendError unless gradients can be computed for trees of this output."""
@@ -132,10 +129,18 @@ class TorchBackend(TorchDataKernels):
         run = self.run
         if run.hessians is None and not np.all(hessians == 1):
             raise BackendError("the run was prepared for Hessians of 1; found others.")
+        shape = tuple(run.gradients.shape[::-1])
+        for name, given in (("gradients", gradients), ("hessians", hessians)):
+            if given.shape != shape or given.dtype != np.float32:
+                raise BackendError(
+                    f"{name} must be float32 of shape {shape}; found {given.dtype} of shape "
+                    f"{given.shape}."
+                )
         run.gradients = flush_subnormals(self.transfers.to_device(gradients.T), TORCH)
         if run.hessians is not None:
             run.hessians = flush_subnormals(self.transfers.to_device(hessians.T), TORCH)
-        return self._extremes()
+        run.extremes_at_hand = self._extremes()
+        return run.extremes_at_hand
 
     def _extremes(self) -> GradientExtremes:
         """Of the gradients at hand; by bits, in which magnitudes have the order of numbers."""
@@ -162,7 +167,7 @@ class TorchBackend(TorchDataKernels):
     def round_gradients(self, scales: Int64Array) -> Int64Array:
         """See ComputeBackend."""
         run = self.run
-        run.scales = scales
+        run.use_scales(scales)
         counted: list[torch.Tensor] = []
         for output, (gradient_scale, hessian_scale) in enumerate(scales.tolist()):
             words = [round_gradients(run.gradients[output], gradient_scale, TORCH)]

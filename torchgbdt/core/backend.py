@@ -33,6 +33,7 @@ from torchgbdt.core.arrays import (
 )
 from torchgbdt.core.binning import BinThresholds
 from torchgbdt.core.communicator import Communicator
+from torchgbdt.core.extremes import GradientExtremes
 from torchgbdt.core.feature_source import FeatureSource
 from torchgbdt.core.fixed_point import loss_bits, scale_exponent
 from torchgbdt.core.metrics import MeanLoss
@@ -128,23 +129,6 @@ class RunSettings:
     tree_outputs: int
     constant_hessian: bool
     n_slots: int
-
-
-@dataclass(frozen=True)
-class GradientExtremes:
-    """What fixed-point scales need, over this rank's rows of the tree.
-
-    Attributes
-    ----------
-    largest : float64, (tree_outputs, 2); max|g| and max h; 0 without rows, anything if not finite
-        or if a Hessian is negative.
-    smallest_hessian : min h; 0 without rows, anything if not finite.
-    finite : no gradient or Hessian is NaN or infinite.
-    """
-
-    largest: Float64Array
-    smallest_hessian: float
-    finite: bool
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ from fractions import Fraction
 import numpy as np
 
 from torchgbdt.core.arrays import Int64Array
-from torchgbdt.core.backend import ComputeBackend, GradientExtremes
+from torchgbdt.core.backend import ComputeBackend
 from torchgbdt.core.clock import PhaseClock
 from torchgbdt.core.communicator import Communicator
 from torchgbdt.core.errors import InvalidDataError
+from torchgbdt.core.extremes import GradientExtremes
 from torchgbdt.core.fixed_point import (
     GRADIENT_BITS,
     HESSIAN_BITS,
