@@ -217,8 +217,10 @@ def test_one_dispatch_of_a_prediction_is_done_before_the_next_is_queued(
     call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """torch hands over all that is queued as one piece of work, which a device may break off."""
-    monkeypatch.setattr("torchgbdt.backends.metal_data._STEPS_AT_ONCE", 60 * 2)
     forest, backend = healthy("softmax")[0].forest, make_backend()
+    depth = max(tree.depth for tree in forest.trees())
+    two_trees = 60 * 2 * depth + 1  # rows, trees, and how deep they are
+    monkeypatch.setattr("torchgbdt.backends.metal_data._STEPS_AT_ONCE", two_trees)
     X = HostMatrix(small("softmax").train.X.astype(np.float64))
     queued: list[int] = []
     to_host = backend.transfers.to_host

@@ -16,13 +16,15 @@ from torchgbdt.backends.row_chunks import GROUP_THREADS
 from torchgbdt.backends.threshold_keys import KEY_FORMS, KeyForm, float64_keys
 from torchgbdt.backends.torch_matrix import WORD_FEATURES, DeviceBins, TensorMatrix
 from torchgbdt.backends.torch_transfers import Transfers
+from torchgbdt.backends.torch_traversal import forest_depth
 from torchgbdt.core.arrays import Int64Array
 from torchgbdt.core.binning import BinThresholds
 from torchgbdt.core.feature_source import FeatureSource, HostMatrix, row_blocks
 from torchgbdt.core.tree import Forest
 
-_STEPS_AT_ONCE = 1 << 28
-"""Rows times trees of a dispatch: well below a second, after which a device may be reset."""
+_STEPS_AT_ONCE = 1 << 30
+"""Rows times trees times their depth: of a dispatch that takes well below a second, on a small GPU
+too; one that takes seconds may cost the device a reset."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,7 @@ class DeviceForest:
         self._values = transfers.to_device(nodes.value)
         self._offsets = transfers.to_device(forest.offsets.astype(np.int32))
         self._n_trees = forest.n_trees
+        self._depth = max(forest_depth(nodes, forest.offsets), 1)
         self._constants = form.constants()
         self._library = library.with_turns(Turns())
         self._transfers = transfers
@@ -192,7 +195,7 @@ class DeviceForest:
         torch hands work to the device when somebody waits for it, all in one piece, and it is such
         a piece that must not take too long.
         """
-        step = max(1, _STEPS_AT_ONCE // block.n_rows)
+        step = max(1, _STEPS_AT_ONCE // (block.n_rows * self._depth))
         for first in range(0, self._n_trees, step):
             if first > 0:
                 self.finish()

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 
 from torchgbdt.backends.threshold_keys import KEY_FORMS, float64_keys
-from torchgbdt.backends.torch_operations import TORCH
 from torchgbdt.backends.torch_transfers import Transfers, to_device, to_host
 from torchgbdt.core.arrays import (
     MAX_EXACT_INTEGER,
@@ -145,16 +144,18 @@ class TensorMatrix:
         values = _signed_view(self.tensor)
         is_signed = self.tensor.dtype == torch.int64
         least = -MAX_EXACT_INTEGER if is_signed else 0  # unsigned ones beyond 2^63 are negative
-        lowest, highest = to_host(torch.stack((values.amin(), values.amax()))).tolist()
-        if least <= lowest and highest <= MAX_EXACT_INTEGER:
-            return
-        beyond = ((values < least) | (values > MAX_EXACT_INTEGER)).to(torch.int32)
-        row = TORCH.first_largest(beyond.amax(dim=1)[None])
-        feature = TORCH.first_largest(beyond.index_select(0, row))
-        found = values.index_select(0, row).index_select(1, feature).reshape(1)
-        number, *place = (int(to_host(one)[0]) for one in (found, row, feature))
-        number += 0 if is_signed or number >= 0 else 2**64
-        raise InvalidDataError(integer_message(name, number, *place))
+        blocks = list(row_blocks(self.n_rows, self.n_features))
+        ends = [end for rows in blocks for end in (values[rows].amin(), values[rows].amax())]
+        for rows, (lowest, highest) in zip(
+            blocks, to_host(torch.stack(ends)).reshape(-1, 2).tolist(), strict=True
+        ):
+            if lowest < least or highest > MAX_EXACT_INTEGER:
+                block = to_host(values[rows])
+                row, feature = np.argwhere((block < least) | (block > MAX_EXACT_INTEGER))[0]
+                number = int(block[row, feature])
+                number += 0 if is_signed or number >= 0 else 2**64
+                message = integer_message(name, number, rows.start + int(row), int(feature))
+                raise InvalidDataError(message)
 
     def _to_float64(self, bits: torch.Tensor) -> Float64Array:
         name = _dtype_name(self.tensor)

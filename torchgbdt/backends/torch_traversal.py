@@ -85,7 +85,7 @@ class DeviceTrees:
             left_child,
             values.to(torch.int32).view(torch.float32).reshape(nodes.value.shape),
             device_roots,
-            _depth(left, ids, roots),
+            forest_depth(nodes, offsets),
         )
 
     def leaves(self, keys: torch.Tensor) -> torch.Tensor:
@@ -112,12 +112,14 @@ def _as_integers(values: AnyArray) -> AnyArray:
     return np.ascontiguousarray(values, np.float32).view(np.int32).reshape(-1)
 
 
-def _depth(left: Int64Array, ids: Int64Array, roots: Int64Array) -> int:
-    """Splits on the longest path; leaves are their own left child."""
-    depth, nodes = 0, roots
+def forest_depth(nodes: Tree, offsets: Int64Array) -> int:
+    """Splits on the longest path of trees laid end to end, as in ``Forest``; all at once."""
+    roots = offsets[:-1].astype(np.int64)
+    left = nodes.left + np.repeat(roots, np.diff(offsets))
+    is_leaf, depth, level = nodes.is_leaf, 0, roots
     while True:
-        nodes = nodes[left[nodes] != ids[nodes]]
-        if nodes.size == 0:
+        level = level[~is_leaf[level]]
+        if level.size == 0:
             return depth
-        nodes = np.concatenate((left[nodes], left[nodes] + 1))
+        level = np.concatenate((left[level], left[level] + 1))
         depth += 1
