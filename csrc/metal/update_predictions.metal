@@ -8,9 +8,14 @@
 
 using namespace torchgbdt;
 
-// Whether all dispatches before this one had their turn.
-inline bool is_in_turn(device atomic_uint* last_turn, int turn) {
-    const uint found = atomic_load_explicit(last_turn, memory_order_relaxed);
+// Whether all dispatches before this one had their turn. One lane asks for its simdgroup: a load
+// per row of one word is much for a device.
+inline bool is_in_turn(device atomic_uint* last_turn, int turn, uint lane) {
+    uint found = 0;
+    if (lane == 0) {
+        found = atomic_load_explicit(last_turn, memory_order_relaxed);
+    }
+    found = simd_max(found);
     return found == uint(turn) || found == uint(turn) - 1u;
 }
 
@@ -29,9 +34,9 @@ kernel void update_predictions(
     constant int& output [[buffer(6)]],    // what a tree with one value per leaf adds to
     constant int& n_values [[buffer(7)]],  // per leaf: n_outputs or 1
     device atomic_uint* last_turn [[buffer(8)]], constant int& turn [[buffer(9)]],  // see turns.h
-    uint position [[thread_position_in_grid]]) {
+    uint position [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
     take_turn(last_turn, turn, position);
-    if (!is_in_turn(last_turn, turn)) {
+    if (!is_in_turn(last_turn, turn, lane)) {
         return;  // the tree may not have been written, and what lies there may have no end
     }
     const long row = static_cast<long>(position);
