@@ -79,9 +79,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.fixture(scope="session")
-def need_backend(pytestconfig: pytest.Config) -> Callable[[str], None]:
+def need_backend(pytestconfig: pytest.Config) -> Callable[[BackendUnderTest], None]:
     """Skip where a backend cannot run here; fail instead if --require-backend names it."""
-    return lambda name: _need_backend(pytestconfig, name)
+
+    def need(one: BackendUnderTest) -> None:
+        if not one.runs_here:
+            _need_backend(pytestconfig, one.name)
+
+    return need
 
 
 def _need_backend(config: pytest.Config, name: str) -> None:
@@ -97,12 +102,11 @@ def _need_backend(config: pytest.Config, name: str) -> None:
 
 @pytest.fixture(scope="session", params=BACKENDS, ids=lambda one: one.id)
 def under_test(
-    request: pytest.FixtureRequest, need_backend: Callable[[str], None]
+    request: pytest.FixtureRequest, need_backend: Callable[[BackendUnderTest], None]
 ) -> BackendUnderTest:
     """Each backend of the contract suite in turn."""
     one: BackendUnderTest = request.param
-    if not one.runs_here:
-        need_backend(one.name)
+    need_backend(one)
     return one
 
 

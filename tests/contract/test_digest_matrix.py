@@ -45,9 +45,9 @@ def outcomes(one: Scenario, under_test: BackendUnderTest) -> Iterator[Outcome]:
 
 
 @pytest.mark.parametrize("cell", MATRIX)
-def test_one_digest(cell: str, need_backend: Callable[[str], None]) -> None:
-    for name in {one.name for one in BACKENDS}:
-        need_backend(name)
+def test_one_digest(cell: str, need_backend: Callable[[BackendUnderTest], None]) -> None:
+    for one in BACKENDS:
+        need_backend(one)
     found = [
         outcome for one in BACKENDS for outcome in outcomes(scenario(MATRIX[cell]), one)
     ]  # fmt: skip

@@ -54,14 +54,14 @@ def separable(objective: str, n_rounds: int, **settings: Any) -> Scenario:
 
 @of_each_objective
 def test_separable_data_for_two_thousand_rounds(
-    objective: str, need_backend: Callable[[str], None]
+    objective: str, need_backend: Callable[[BackendUnderTest], None]
 ) -> None:
     # Unregularised steps would go on for ever. They stop where gradients round to 0:
     # e^-x * 2^120 < 1/2, which is x > 121 ln 2 = 83.87.
     one = separable(objective, 2000, **UNREGULARISED)
     found = train(NaiveBackend(), one)
     for backend in ONE_OF_EACH:
-        need_backend(backend.name)
+        need_backend(backend)
         assert_agree_and_finite(train(backend.make(), one), found)
     losses = np.array(found.history["train"]["logloss"])
     assert (np.diff(losses) <= 0).all()

@@ -21,9 +21,17 @@ from torchgbdt.core.trainer import TrainingSession
 pytestmark = pytest.mark.core_laws
 
 
-def n_calls(under_test: BackendUnderTest, one: Scenario) -> int:
+def calls_of(under_test: BackendUnderTest, one: Scenario) -> list[str]:
     backend = under_test.make()
-    return len(record_calls(backend, lambda: train(backend, one)))
+    return record_calls(backend, lambda: train(backend, one))
+
+
+def chosen(calls: list[str], config: pytest.Config) -> list[int]:
+    """The first and the last call of each name; with --exhaustive every single one."""
+    if config.getoption("--exhaustive"):
+        return list(range(len(calls)))
+    last = {name: position for position, name in enumerate(calls)}
+    return sorted({*(calls.index(name) for name in last), *last.values()})
 
 
 @pytest.mark.parametrize(
@@ -59,11 +67,15 @@ def test_a_small_run_makes_every_call_that_training_has(
     ],
 )
 def test_an_error_at_any_call_leaves_nothing_behind(
-    under_test: BackendUnderTest, objective: str, kind: type[BaseException], does_its_work: bool
+    request: pytest.FixtureRequest,
+    under_test: BackendUnderTest,
+    objective: str,
+    kind: type[BaseException],
+    does_its_work: bool,
 ) -> None:
     one = small(objective)
     expected = train(under_test.make(), one).model.digest()
-    for position in range(n_calls(under_test, one)):
+    for position in chosen(calls_of(under_test, one), request.config):
         backend, error = under_test.make(), kind("planted")
         fault = Fault(position, error, does_its_work)
         watch(backend, fault)
@@ -102,13 +114,17 @@ def run_two_ranks(
     ("objective", "struck"), [("squared_error", 0), ("squared_error", 1), ("logistic", 1)]
 )
 def test_an_error_on_one_rank_at_any_call_fails_both(
-    under_test: BackendUnderTest, objective: str, struck: int, does_its_work: bool
+    request: pytest.FixtureRequest,
+    under_test: BackendUnderTest,
+    objective: str,
+    struck: int,
+    does_its_work: bool,
 ) -> None:
     one = small(objective)
     backends = [under_test.make(), under_test.make()]
     calls = record_calls(backends[struck], lambda: run_two_ranks(backends, one))
     assert "exchange_histograms" in calls and calls[-2:] == ["diagnostics", "release"]
-    for position in range(len(calls)):
+    for position in chosen(calls, request.config):
         backends = [under_test.make(), under_test.make()]
         fault = Fault(position, RuntimeError("planted"), does_its_work)
         watch(backends[struck], fault)
@@ -146,10 +162,12 @@ def run_and_forget_the_error(backend: ComputeBackend) -> TrainingSession:
     return session
 
 
-def test_an_error_at_any_call_frees_the_data(under_test: BackendUnderTest) -> None:
+def test_an_error_at_any_call_frees_the_data(
+    request: pytest.FixtureRequest, under_test: BackendUnderTest
+) -> None:
     bins: list[Any] = []
     alive = []  # sessions and backends outlive their data
-    for position in range(n_calls(under_test, small())):
+    for position in chosen(calls_of(under_test, small()), request.config):
         backend = under_test.make()
         watch(backend, Fault(position, RuntimeError("planted"), True))
         remembered = remember_bins(backend)

@@ -102,7 +102,5 @@ BACKENDS = [
     BackendUnderTest("mps-in-pieces", "mps", mps_in_pieces, runs_here=True, is_second=True),
 ]
 
-ONE_OF_EACH = [
-    one for one in BACKENDS if one.id in ("oracle", "cpu-3-grouped", "torch", "mps-emulated")
-]
+ONE_OF_EACH = [one for one in BACKENDS if one.id in ("oracle", "cpu-3-grouped")]
 """For long runs of so few rows that the number of threads makes no difference."""
