@@ -151,6 +151,7 @@ class Planner:
         """All dispatches of a tree, in their order."""
         n_rows = shape.n_rows
         result = [
+            Work("write_words", -1, 1, {}),  # clears the extremes
             self._rows_work("compute_gradients", n_rows, 4_096),
             self._rows_work("round_gradients", n_rows, 256),
         ]

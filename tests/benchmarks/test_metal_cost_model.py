@@ -143,7 +143,7 @@ def test_the_plan_of_a_tree_counts_groups_as_the_backend_cuts_rows() -> None:
 
 def test_threadgroup_memory_is_emptied_as_often_as_the_words_need_it() -> None:
     variant = HistogramVariant(constant_hessian=True, returning_atomics=False)
-    root = Planner(28, variant, MetalTuning()).tree(SHAPE)[2]
+    root = Planner(28, variant, MetalTuning()).tree(SHAPE)[3]
     assert root.sizes["drains"] == 2 * 9 + 4  # 16,384, 16,384 and 7,232 rows, 2,047 at a time
 
 
@@ -201,7 +201,7 @@ def test_the_fit_finds_what_each_row_chunk_and_drain_adds() -> None:
 def test_lines_are_shared_by_the_tiles_of_a_chunk_and_tables_are_moved_once() -> None:
     shapes = [SHAPE, SHAPE.scaled(100_000)]
     costs, unshared = costs_of(shapes), costs_of(shapes, n_tiles=1)
-    root, scan = PLANNER.tree(SHAPE)[2], PLANNER.tree(SHAPE)[4]
+    root, scan = PLANNER.tree(SHAPE)[3], PLANNER.tree(SHAPE)[5]
     assert (root.kernel, scan.kernel) == ("build_histograms", "scan_splits")
     partials = 768 * 3
     assert is_close(costs.cost(root).moved_bytes, 128 * (10_000 + partials))
