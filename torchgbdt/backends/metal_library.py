@@ -97,7 +97,7 @@ class Kernel:
         with self._lock:  # torch's own caches are not safe to use from several threads
             try:
                 self._function(*passed, threads=threads, group_size=group_size, arg_casts=casts)
-            except Exception as error:
+            except Exception as error:  # of whatever kind: a lost dispatch must end the run
                 raise BackendError(f"kernel {self._name!r} cannot be started: {error}") from error
         turns.add(self._name)
 

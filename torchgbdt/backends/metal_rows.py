@@ -7,9 +7,10 @@ at most ``MAX_GROUPS`` threadgroups, which the host adds up.
 import numpy as np
 import torch
 
-from torchgbdt.backends.metal_library import Kernel
+from torchgbdt.backends.metal_library import MAX_WORDS, Kernel
 from torchgbdt.backends.metal_run import MAX_GROUPS, MetalRun, n_sums
 from torchgbdt.backends.row_chunks import GROUP_THREADS
+from torchgbdt.backends.torch_operations import INFINITY_BITS
 from torchgbdt.core.arrays import Int64Array
 from torchgbdt.core.errors import BackendError
 from torchgbdt.core.extremes import GradientExtremes
@@ -17,12 +18,7 @@ from torchgbdt.core.metrics import MeanLoss
 from torchgbdt.core.objectives import ObjectiveKind
 from torchgbdt.core.tree import Tree
 
-_INFINITY_BITS = 0x7F800000
-"""Magnitudes, as bits, from which on a float32 number is not finite."""
-
 _MAX_GRADIENT_GROUPS = 4_096
-_MAX_WRITTEN_WORDS = 1_024
-"""Of a tree that is passed by value; larger ones are uploaded, between levels."""
 
 
 def _kernel(run: MetalRun, file: str, **constants: int) -> Kernel:
@@ -64,7 +60,7 @@ def compute_gradients(run: MetalRun, output: int) -> GradientExtremes:
         **_whole_groups(n_rows, _MAX_GRADIENT_GROUPS),
     )
     largest_g, largest_h, smallness = run.read_results(3)
-    finite = bool(max(largest_g, largest_h) < _INFINITY_BITS)
+    finite = bool(max(largest_g, largest_h) < INFINITY_BITS)
     largest = np.array([[largest_g, largest_h]], np.int32).view(np.float32)
     return GradientExtremes(largest.astype(np.float64), _smallest(int(smallness)), finite)
 
@@ -151,8 +147,8 @@ def _tree_on_device(run: MetalRun, tree: Tree) -> tuple[torch.Tensor, torch.Tens
         np.ascontiguousarray(tree.value).view(np.int32),
     )
     words = np.concatenate([part.astype(np.int32).ravel() for part in parts])
-    if words.size <= _MAX_WRITTEN_WORDS:
-        moved = run.room("tree", _MAX_WRITTEN_WORDS)[: words.size]
+    if words.size <= MAX_WORDS:  # by value; a larger tree is uploaded, between levels
+        moved = run.room("tree", MAX_WORDS)[: words.size]
         grid = {"threads": words.size, "group_size": GROUP_THREADS}
         _kernel(run, "write_words")(moved, words.tolist(), 0, **grid)
     else:
@@ -193,7 +189,7 @@ def compute_losses(run: MetalRun, metric: MeanLoss, dataset: int) -> tuple[float
         **_whole_groups(n_rows, _MAX_GRADIENT_GROUPS),
     )
     (largest,) = run.read_results(1)
-    if largest >= _INFINITY_BITS:
+    if largest >= INFINITY_BITS:
         run.losses = None
         return 0.0, False
     return float(largest.view(np.float32)), True
